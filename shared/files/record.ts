@@ -13,6 +13,12 @@ export const UNUSED_SECONDS = 86_400;
 /** Number of random bytes in a file's id. */
 export const ID_BYTES = 18;
 
+/** Returns the id of a new file. The id never begins with `-`, because commands would take it for an option. */
+export function newFileId(deps: Pick<Deps, "randomToken">): string {
+  const id = deps.randomToken(ID_BYTES);
+  return id.startsWith("-") ? newFileId(deps) : id;
+}
+
 export interface FileRecord {
   v: 1;
   id: string;

@@ -15,7 +15,7 @@ import { requireUpload } from "./access.ts";
 import { addImageFacts } from "./image-facts.ts";
 import { newRecord, receiveAhead, storeCheck, withoutOrb } from "./keep.ts";
 import { CHUNK_BYTES, infoOf, keepContent, removeChunks, runsOf, tooLargeFile } from "./object.ts";
-import { type FileRecord, ID_BYTES, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
+import { type FileRecord, newFileId, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
 import { Sha256 } from "./sha256.ts";
 import type { Authority } from "./upload.ts";
 import {
@@ -71,7 +71,7 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
   if (size > deps.config.fileBytes) throw tooLargeFile(deps.config.fileBytes);
   const { actor, live } = await allowed(upload);
   return countedFile(deps, actor, orb, async () => {
-    const id = deps.randomToken(ID_BYTES);
+    const id = newFileId(deps);
     const state: UploadState = {
       v: 1,
       id,

@@ -30,7 +30,14 @@ import {
   sendChunks,
   tooLargeFile,
 } from "./object.ts";
-import { type FileRecord, ID_BYTES, type ImageFacts, recordMessages, UNUSED_SECONDS } from "./record.ts";
+import {
+  type FileRecord,
+  ID_BYTES,
+  type ImageFacts,
+  newFileId,
+  recordMessages,
+  UNUSED_SECONDS,
+} from "./record.ts";
 
 /** Number of chunks to receive before the first of them is stored. */
 const AHEAD = 4;
@@ -177,7 +184,7 @@ interface Content extends Authority {
 
 async function store(deps: Deps, upload: Upload, content: Content): Promise<UploadedFile> {
   const { orb } = upload;
-  const id = deps.randomToken(ID_BYTES);
+  const id = newFileId(deps);
   const nuid = deps.randomToken(ID_BYTES);
   const short = content.rest === undefined ? content.arriving.end() : undefined;
   const known = await openStore(deps, orb, short);

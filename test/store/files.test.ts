@@ -86,6 +86,12 @@ it("stores content as an object that other clients of the broker can read, once 
   expect(await content(first.id)).toEqual(data);
 });
 
+it("gives files ids that commands do not take for options", async () => {
+  const tokens = ["-first", "second"];
+  const by = { ...deps, randomToken: (bytes: number) => tokens.shift() ?? deps.randomToken(bytes) };
+  expect((await upload(PNG, ann, {}, by)).id).toBe("second");
+});
+
 it("does not tell an uploader that another account has the same content", async () => {
   const [known, unknown] = [randomBytes(60_000), randomBytes(60_000)];
   await upload(known);
