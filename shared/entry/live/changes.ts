@@ -1,6 +1,6 @@
 /** Reads part of an application's stream, and returns how the entries of one schema changed. */
 import { pause } from "../../kernel/pause.ts";
-import { READ_BYTES } from "../../store/budget.ts";
+import { PAIR_BYTES, READ_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
 import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
@@ -156,8 +156,9 @@ async function getAt(
   logs: readonly string[],
   upTo: number,
 ): Promise<Map<string, StoredMessage>> {
+  const maxBytes = logs.length === 1 ? PAIR_BYTES : READ_BYTES;
   try {
-    return await store.getMany(stream, logs, { consistency: "stale", maxBytes: READ_BYTES, upTo });
+    return await store.getMany(stream, logs, { consistency: "stale", maxBytes, upTo });
   } catch (error) {
     if (!(error instanceof TooMuch) || logs.length === 1) throw error;
     const half = logs.length >> 1;
