@@ -23,8 +23,6 @@ export default defineConfig({
           name: "api",
           include: API,
           maxWorkers: 3,
-          // Importing takes up to a second of processor time, so files in one process share the imported modules.
-          isolate: false,
           sequence: { groupOrder: 0 },
         },
       },

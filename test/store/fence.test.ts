@@ -233,7 +233,8 @@ test("writers that race with definition changes leave nothing that the last defi
             const next = await updateEntry(on, member, change);
             acknowledged.push({ id: made.snapshot.id, seq: next.seq, publish: false, title: `${title}b` });
           }
-          await new Promise((resolve) => setTimeout(resolve, 5));
+          // Write less often as entries accumulate. Otherwise publishing may never index all of them on a slow machine.
+          await new Promise((resolve) => setTimeout(resolve, 5 + acknowledged.length / 20));
         } catch (error) {
           const known =
             error instanceof AppError &&
