@@ -19,12 +19,7 @@ export default defineConfig({
     projects: [
       {
         extends: true,
-        test: {
-          name: "api",
-          include: API,
-          maxWorkers: 3,
-          sequence: { groupOrder: 0 },
-        },
+        test: { name: "api", include: API, maxWorkers: 3, sequence: { groupOrder: 0 } },
       },
       {
         extends: true,

@@ -10,17 +10,12 @@ import { updateEntry } from "../../shared/entry/write/update.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { admin, call, user } from "../support/auth.ts";
 import { admin as operator, type TestDeps, testDeps, user as userActor } from "../support/entries.ts";
-import { atFileEnd } from "../support/file-end.ts";
 import { growthDuring } from "../support/memory.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** An isolate at the edge has 128 MB of heap. workerd crashes beyond it, as it would at the edge. */
 process.env.MINIFLARE_WORKERD_V8_FLAGS = "--max-heap-size=128";
-// The next test file may run in this process.
-atFileEnd(async () => {
-  delete process.env.MINIFLARE_WORKERD_V8_FLAGS;
-});
 /** Maximum growth of the whole process in bytes: heap, byte arrays, sockets and responses. */
 const PROCESS_BYTES = 128 * 1024 * 1024;
 /** Each kind of large message exceeds the 16 MiB of one request, and eight unbounded reads of it the process's limit. */

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { connect } from "nats";
-import { inject } from "vitest";
+import { afterAll, inject } from "vitest";
 import { type Environment, readSettings } from "../../scripts/config/settings.ts";
 import {
   lastingBroker,
@@ -13,7 +13,6 @@ import { openStore } from "../../shared/store/broker/store.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "./broker.ts";
-import { atFileEnd } from "./file-end.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
 import { type LookingStore, looking } from "./looking.ts";
 
@@ -120,13 +119,13 @@ let shared: Promise<TestPlatform> | undefined;
  * @param options used by the first call of a file
  */
 export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatform> {
-  if (shared === undefined) {
-    const starting = startPlatform(options);
-    shared = starting;
-    atFileEnd(async () => {
-      shared = undefined;
-      await (await starting).stop();
-    });
-  }
+  shared ??= startPlatform(options);
   return shared;
 }
+
+// Runs after the file's own `afterAll` hooks.
+afterAll(async () => {
+  const running = shared;
+  shared = undefined;
+  if (running !== undefined) await (await running).stop();
+});
