@@ -1,3 +1,5 @@
+// Extends zod, and must therefore come before every module that defines a schema.
+import "@hono/zod-openapi";
 import type { OpenAPIHono } from "@hono/zod-openapi";
 import { getPath } from "hono/utils/url";
 import {
@@ -6,6 +8,7 @@ import {
   isRealmSegment,
   isSigninPage,
 } from "../shared/definition/document/ids.ts";
+import { PublishedOrbs } from "../shared/discovery/published-orbs.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";
 import { deliveryRoutes } from "./admin/deliveries.ts";
@@ -15,7 +18,9 @@ import { orbTransferRoutes } from "./admin/orb-transfer.ts";
 import { orbRoutes } from "./admin/orbs.ts";
 import { registryRoutes } from "./admin/registry.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
-import { callerRoutes } from "./discovery/caller.ts";
+import { adminBatchRoutes } from "./batch/routes.ts";
+import { adminChangeRoutes, orbChanges } from "./changes/index.ts";
+import { callerRoutes, nameRoutes } from "./discovery/caller.ts";
 import { faultRoutes } from "./discovery/faults.ts";
 import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
@@ -29,6 +34,7 @@ import { innerHost } from "./mcp/inner.ts";
 import { describeOrbMcp, mcpRoutes, orbMcp } from "./mcp/routes.ts";
 import { readToEnd } from "./middleware/body.ts";
 import { cors, securityHeaders } from "./middleware/headers.ts";
+import { knownHost } from "./middleware/host-name.ts";
 import { sharedAuthRoutes } from "./orb-auth/index.ts";
 import { orbAuth } from "./orb-auth/orbs.ts";
 import { consoleRoutes } from "./pages/console.ts";
@@ -40,6 +46,7 @@ import { type AppEnv, context, type Host } from "./request/context.ts";
 import { runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers, MOUNTED } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
+import { orbVerifyRoutes } from "./verify/routes.ts";
 
 /** Returns whether the platform itself serves a path, not an orb (a hosted application). */
 function isOwnPath(path: string): boolean {
@@ -73,27 +80,31 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.use("/api/:orbId/files/uploads/*", tusHeaders);
     // Middleware that is registered first finishes last. So `readToEnd` discards an unread body after `context` has
     // released the broker connection.
-    app.use("*", readToEnd, context(hostOf), securityHeaders, cors);
+    app.use("*", readToEnd, context(hostOf), securityHeaders, knownHost, cors);
     app.onError(onError);
   }
   answerUnmatched(own);
   // The routes of `runtime` match every method, and reject unsupported methods themselves.
   runtime.notFound(noRoute);
 
+  const published = new PublishedOrbs();
   own.route("/", rootRoutes());
-  own.route("/", healthRoutes());
-  own.route("/", openApiRoutes({ own, runtime }));
-  own.route("/", overviewRoutes());
+  own.route("/", healthRoutes(published));
+  own.route("/", openApiRoutes({ own, runtime, published }));
+  own.route("/", overviewRoutes(published));
   own.route("/", callerRoutes());
+  own.route("/", nameRoutes());
   own.route("/", docsRoutes());
   own.route("/", consoleRoutes());
-  own.route("/", metricsRoutes());
-  own.route("/", faultRoutes());
+  own.route("/", metricsRoutes(published));
+  own.route("/", faultRoutes(published));
   own.route("/", platformAuthRoutes());
   own.route("/", sharedAuthRoutes());
   own.route("/", pageRoutes());
   own.route("/", auditRoutes());
   own.route("/", adminEntryRoutes());
+  own.route("/", adminBatchRoutes());
+  own.route("/", adminChangeRoutes());
   own.route("/", streamMappingRoutes());
   own.route("/", registryRoutes());
   own.route("/", definitionRoutes());
@@ -101,9 +112,10 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     own.route("/", orbRoutes(prefix));
     own.route("/", orbRevisionRoutes(prefix));
     own.route("/", orbTransferRoutes(prefix));
+    own.route("/", orbVerifyRoutes(prefix));
     own.route("/", deliveryRoutes(prefix));
   }
-  own.route("/", routeListing());
+  own.route("/", routeListing(published));
   own.route("/", streamsRoutes());
   let inner: App | undefined;
   const sendInner = (request: Request, env: Record<string, unknown>) => {
@@ -120,8 +132,11 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
       ? access.answer(c, next, orbId, segment, called)
       : next();
   });
-  for (const definition of access.router.openAPIRegistry.definitions) {
-    if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
+  const changes = orbChanges();
+  runtime.use("/api/:orbId/changes/*", changes.answer);
+  for (const { router } of [access, changes]) {
+    for (const definition of router.openAPIRegistry.definitions)
+      if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }
   runtime.use("/api/:orbId/mcp", orbMcp(sendInner));
   describeOrbMcp(runtime);

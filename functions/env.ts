@@ -34,6 +34,11 @@ function originOf(text: string): string | undefined {
     : undefined;
 }
 
+/** Returns whether a URL names the local machine by a name of `localhost`. */
+export function isLocalUrl(text: string): boolean {
+  return URL.canParse(text) && /^(.+\.)?localhost$/.test(new URL(text).hostname);
+}
+
 /**
  * Returns the problem with the public URL; undefined if there is none. Browsers support passkeys only on host names
  * (not IP addresses), and over http only on localhost.
@@ -76,6 +81,10 @@ const Environment = z.object({
   NATS_CREDS: optional,
   NATS_REPLICAS: count(1, 1, 5),
   PUBLIC_URL: PublicUrl,
+  ALLOWED_HOSTS: list.refine(
+    (names) => names.every((name) => name === "*" || /^[\w.-]+$/.test(name)),
+    "must be host names without a port, separated by commas",
+  ),
   ALLOWED_ORIGINS: list
     .transform((parts) => parts.map((part) => (part === "*" ? part : originOf(part))))
     .refine(
@@ -137,6 +146,14 @@ export function readVariables<T>(shape: z.ZodType<T>, env: Record<string, unknow
   throw new AppError("invalid", "settings_invalid", `The settings are not valid: ${faults.join("; ")}.`);
 }
 
+/** Returns the names of the platform: those of its URLs, and further ones that the operator allows. */
+function hostsOf(e: { PUBLIC_URL: string; STREAMS_URL?: string | undefined; ALLOWED_HOSTS: string[] }) {
+  const urls = [e.PUBLIC_URL, e.STREAMS_URL].flatMap((url) =>
+    url === undefined ? [] : new URL(url).hostname,
+  );
+  return [...new Set([...urls, ...e.ALLOWED_HOSTS.map((name) => name.toLowerCase())])];
+}
+
 /** Reads all settings from environment variables. */
 export function readSettings(env: Record<string, unknown>): Settings {
   const e = readVariables(Environment, env);
@@ -144,6 +161,7 @@ export function readSettings(env: Record<string, unknown>): Settings {
     config: {
       publicUrl: e.PUBLIC_URL,
       allowedOrigins: e.ALLOWED_ORIGINS,
+      hosts: hostsOf(e),
       replicas: e.NATS_REPLICAS,
       jwtSigningKeys: e.JWT_SIGNING_KEYS,
       encryptionKeys: e.ENCRYPTION_KEYS,

@@ -1,11 +1,12 @@
 /**
  * `npm run bench` compares the platform with a lower bound: a minimal server that does only what no platform can
  * avoid. Compare only figures of the same run, because they depend on the machine. Arguments select the parts to run,
- * such as `npm run bench -- edge host growth orbs memory peers`, or `npm run bench -- scale 10000 1000000` for orbs
- * (applications) with these numbers of entries.
+ * such as `npm run bench -- edge host growth orbs memory hidden`, or `npm run bench -- scale 10000 1000000` for orbs
+ * (applications) with these numbers of entries, or `npm run bench -- any-size 1000000`.
  */
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { hidden } from "./bench/hidden.ts";
 import { DISTANT_MS, startLinks } from "./bench/link.ts";
 import {
   afterRest,
@@ -18,8 +19,8 @@ import {
   served,
   type Target,
 } from "./bench/measure.ts";
-import { files } from "./bench/peers/files.ts";
-import { peers } from "./bench/peers/peers.ts";
+import { ANY_SIZE, anySize } from "./bench/parts/any-size.ts";
+import { imports } from "./bench/parts/import.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { SCALE_SIZES, scale } from "./bench/scale.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
@@ -27,9 +28,21 @@ import { type Stand, startStand } from "./bench/stand.ts";
 import { floorTargets, hostFloorTargets, orbTargets, type Seeded, targetsOf } from "./bench/targets.ts";
 import { exitWith } from "./process/failure.ts";
 
-const PARTS = ["edge", "host", "growth", "orbs", "memory", "scale", "peers", "files"] as const;
+const PARTS = [
+  "edge",
+  "host",
+  "growth",
+  "orbs",
+  "memory",
+  "hidden",
+  "scale",
+  "peers",
+  "files",
+  "import",
+  "any-size",
+] as const;
 /** Parts of the benchmark that take long. They run only if a command-line argument names them. */
-const NAMED: readonly string[] = ["scale", "peers", "files"];
+const NAMED: readonly string[] = ["scale", "peers", "files", "import", "any-size"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
@@ -221,9 +234,9 @@ function sizes(): readonly number[] {
   return wants("peers") ? SIZES.filter((_, i) => i === 0 || i === SIZES.length - 1) : SIZES.slice(0, 1);
 }
 
-function scaleSizes(): readonly number[] {
+function givenSizes(otherwise: readonly number[]): readonly number[] {
   const given = process.argv.slice(2).map(Number).filter(Number.isSafeInteger);
-  return given.length === 0 ? SCALE_SIZES : given;
+  return given.length === 0 ? otherwise : given;
 }
 
 async function run(): Promise<void> {
@@ -231,10 +244,21 @@ async function run(): Promise<void> {
   using client = new Client();
   const token = await adminToken(stand.deps);
   // This part measures memory, so run it before other parts use any.
-  if (wants("scale")) report.scale = await scale(stand, client, token, scaleSizes());
+  if (wants("scale")) report.scale = await scale(stand, client, token, givenSizes(SCALE_SIZES));
   if (asked.join() === "scale") return writeReport(join(DATA, "bench.json"), report);
-  if (wants("files")) report.files = await files(join(DATA, "peers"), stand, token);
-  if (asked.join() === "files") return writeReport(join(DATA, "bench.json"), report);
+  // Other products are installed and measured by code beside the tests, which an installation may lack.
+  if (wants("files")) {
+    const { files } = await import("../test/peers/files.ts");
+    report.files = await files(join(DATA, "peers"), stand, token);
+  }
+  if (wants("hidden")) Object.assign(report, await hidden(stand, client, token));
+  if (wants("import")) report.import = await imports(stand, token);
+  if (wants("any-size")) {
+    const [entries = ANY_SIZE.entries, minutes = ANY_SIZE.minutes] = givenSizes([]);
+    report.anySize = await anySize(stand, client, token, { entries, minutes });
+  }
+  if (["files", "hidden", "import", "any-size"].includes(asked.join()))
+    return writeReport(join(DATA, "bench.json"), report);
   console.error("Seeding …");
   const all: Seeded[] = [];
   for (const size of sizes()) {
@@ -253,7 +277,10 @@ async function run(): Promise<void> {
   if (wants("growth")) await growth(stand, client, all, token);
   if (wants("orbs")) await orbs(stand, client, token);
   if (wants("memory")) await memory(stand, client);
-  if (wants("peers")) report.peers = await peers(join(DATA, "peers"), stand, client, large, token);
+  if (wants("peers")) {
+    const { peers } = await import("../test/peers/peers.ts");
+    report.peers = await peers(join(DATA, "peers"), stand, client, large, token);
+  }
   writeReport(join(DATA, "bench.json"), report);
 }
 

@@ -82,7 +82,9 @@ function withInstallLock(act) {
 
 function install() {
   if (isInstalled()) return;
-  console.error("Installing the locked dependencies …");
+  console.error(
+    "Installing the locked dependencies. This takes half a minute or some minutes, and happens once for each version …",
+  );
   // Every package is a development dependency, which npm leaves out if NODE_ENV is "production".
   const args = ["ci", "--include=dev", "--no-audit", "--no-fund", "--loglevel=error"];
   const cli = process.env.npm_execpath;

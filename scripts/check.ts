@@ -1,7 +1,9 @@
 /** `npm run check`: format, lint (including import directions), types, and completeness of the lock file. */
+import { writeLayers } from "./tools/layers.ts";
 import { runTool } from "./tools/tool.ts";
 
 const lock = runTool("../scripts/complete-lock.mjs", ["--check"]);
+writeLayers();
 const lint = runTool("@biomejs/biome/bin/biome", ["check", ...process.argv.slice(2)]);
 const types = runTool("typescript/bin/tsc", ["--noEmit", "-p", "."]);
 // Browser code uses another type library, so it has its own type checks.

@@ -6,12 +6,19 @@ import { type Running, readRunning } from "./config/data-dir.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
 import { serveProcess } from "./host/process.ts";
 import { announce } from "./platform/announce.ts";
-import { brokerVariables, commonBindings, startPlatform, terminalAndFile } from "./platform/platform.ts";
+import {
+  brokerVariables,
+  builtPrograms,
+  commonBindings,
+  startPlatform,
+  terminalAndFile,
+} from "./platform/platform.ts";
 import { runningPlatformOf } from "./platform/running-platform.ts";
 import { refuseArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 import { requirePort } from "./process/ports.ts";
-import { stopRequest } from "./process/stop.ts";
+import { step } from "./process/progress.ts";
+import { type Stoppable, stopRequest, untilStopped } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 
@@ -21,9 +28,8 @@ function ownVariables(): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));
 }
 
-interface Serving {
+interface Serving extends Stoppable {
   announce(): void;
-  stop(): Promise<void>;
 }
 
 async function serveNextTo(settings: Settings, running: Running): Promise<Serving> {
@@ -39,7 +45,13 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
   }
   const publicUrl =
     process.env.PUBLIC_URL === undefined ? (running.url ?? settings.publicUrl) : settings.publicUrl;
+  const programs = await step(say, "the console and the host to be built", () =>
+    builtPrograms(dataDir, "node", process.env.PROGRAMS_DIR),
+  );
+  const failed = Promise.withResolvers<Failure>();
   const { url, stop } = await serveProcess({
+    programs,
+    givenUp: failed.resolve,
     host,
     port,
     bindings: {
@@ -50,18 +62,21 @@ async function serveNextTo(settings: Settings, running: Running): Promise<Servin
     },
     log: terminalAndFile(join(dataDir, "logs", "host.log"), settings, say),
   });
-  return { stop, announce: () => console.log(`\nReady at ${url}, on the running platform's broker`) };
+  const announce = () => console.log(`\nReady at ${url}, on the running platform's broker`);
+  return { stop, announce, failed: failed.promise };
 }
 
 async function serveAll(settings: Settings, signal: AbortSignal): Promise<Serving> {
   const platform = await startPlatform(settings, {
     natsServer: process.env.NATS_SERVER_BIN,
+    programs: process.env.PROGRAMS_DIR,
     signal,
     say,
+    target: "node",
     serve: ({ bindings: { CLIENT_ADDRESS: _, ...bindings }, ...options }) =>
       serveProcess({ ...options, bindings: { ...bindings, ...ownVariables() } }),
   });
-  return { stop: () => platform.stop(), announce: () => announce(platform) };
+  return { stop: () => platform.stop(), announce: () => announce(platform), failed: platform.failed };
 }
 
 const stopped = stopRequest();
@@ -70,11 +85,8 @@ try {
   const settings = readSettings(process.env);
   const beside = readRunning(settings.dataDir);
   const serving = await (beside ? serveNextTo(settings, beside) : serveAll(settings, stopped));
-  if (!stopped.aborted) {
-    serving.announce();
-    await new Promise((resolve) => stopped.addEventListener("abort", resolve));
-  }
-  await serving.stop();
+  if (!stopped.aborted) serving.announce();
+  await untilStopped(serving, stopped);
   process.exit(0);
 } catch (error) {
   if (stopped.aborted) process.exit(0);

@@ -4,7 +4,7 @@ import { prepareDataDir } from "./config/data-dir.ts";
 import { loadSecrets } from "./config/secrets.ts";
 import { readSettings } from "./config/settings.ts";
 import { brokerVariables, commonBindings } from "./platform/platform.ts";
-import { prepareBroker } from "./platform/prepare-broker.ts";
+import { prepareBroker, readyBroker } from "./platform/prepare-broker.ts";
 import { readArguments } from "./process/arguments.ts";
 import { exitWith, Failure } from "./process/failure.ts";
 
@@ -23,7 +23,8 @@ try {
     throw new Failure(`A restore of ${restoring.from} was interrupted. ${recoverySteps(restoring)}`);
   const variables = { ...commonBindings(settings, await loadSecrets(dataDir)), ...brokerVariables(external) };
   // A cluster may still be electing its leaders, so wait for it.
-  const bootstrap = await prepareBroker(settings, external, variables, replicas);
+  await readyBroker(external, replicas, replicas);
+  const bootstrap = await prepareBroker(settings, external, variables);
   console.log(`The broker is ready, with ${replicas} replicas of each stream.`);
   if (bootstrap !== null)
     console.log(`\nNo platform admin yet. Become the first one here:\n${bootstrap.url}`);

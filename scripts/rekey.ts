@@ -5,8 +5,11 @@
 import { system } from "../shared/access/actor.ts";
 import { resealInvitations } from "../shared/access/invitations.ts";
 import { definitionFor } from "../shared/definition/stored/live.ts";
+import { unreadableAt } from "../shared/definition/stored/readable.ts";
+import type { Deps } from "../shared/deps.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
 import { resealSecrets } from "../shared/hooks/after/secrets.ts";
+import { completeIndexes } from "../shared/orb/complete-indexes.ts";
 import { listOrbs } from "../shared/orb/read.ts";
 import { resealProviders } from "../shared/orb/reseal.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
@@ -21,6 +24,17 @@ export interface RekeyResult extends RekeyProgress {
   secrets: number;
 }
 
+/** Returns whether a newer version stored the definition, so that this one must leave the application as it is. */
+async function isUnreadable(deps: Deps, orb: string): Promise<boolean> {
+  try {
+    await definitionFor(deps, orb);
+    return false;
+  } catch (error) {
+    if (unreadableAt(error) === undefined) throw error;
+    return true;
+  }
+}
+
 /**
  * Encrypts all entries and secrets again.
  * @param tell receives the progress after each page of entries
@@ -32,10 +46,15 @@ export async function rekey(
   const total: RekeyResult = { entries: 0, resealed: 0, secrets: 0, failed: [], conflicts: [] };
   await withRunningPlatform(settings, "fn", async (deps) => {
     total.secrets += await resealInvitations(deps);
+    await completeIndexes(deps, new Map());
     let after: number | undefined;
     do {
       const page = await listOrbs(deps, system, { limit: ORBS_PER_PAGE, after });
       for (const { id } of page.orbs.map(({ document }) => document)) {
+        if (await isUnreadable(deps, id)) {
+          total.failed.push(`${id}: a newer version stored its definition`);
+          continue;
+        }
         const [providers, webhooks] = [
           await resealProviders(deps, system, id),
           await resealSecrets(deps, id),

@@ -135,22 +135,23 @@ async function claimed(
   const staged = join(work, "staged");
   const before = undoing ? folder : join(work, "before");
   // An undo restores the earlier state completely, including sessions.
-  const journal: Journal = {
-    v: 1,
+  const begun = {
+    v: 1 as const,
     from: folder,
     staged,
     before,
     keepSessions: keepSessions || undoing,
     mark: newRestoreMark(),
   };
+  let journal: Journal;
   try {
     await stage(deps, folder, manifest, staged, say);
     if (!undoing) {
       await writeBackup(deps, before, () => undefined);
       say(`A copy of the current streams is in ${before}.`);
     }
-    await writeMark(deps, journal);
-    await writeJournal(deps, dataDir, journal);
+    await writeMark(deps, begun);
+    journal = await writeJournal(deps, dataDir, begun);
   } catch (error) {
     rmSync(work, { recursive: true, force: true });
     throw error;
@@ -163,8 +164,17 @@ async function claimed(
   return manifest;
 }
 
-const SINCE =
-  "Accounts have the state of the backup. Disable or remove accounts again that were disabled or removed since.";
+/** Lists the rights and secrets that a restore brings back. docs/guides/back-up-and-restore.md has the same list. */
+const broughtBack = (keepSessions: boolean) =>
+  [
+    "Accounts have the state of the backup. Everything that was withdrawn since then works again. Withdraw it again:",
+    "- accounts that were disabled or removed",
+    "- passkeys and linked identities that were removed",
+    "- roles that were taken away",
+    "- secrets of webhooks that were replaced",
+    "- handlers and stream mappings that were removed",
+    ...(keepSessions ? ["- sessions, API tokens and invitations that were revoked"] : []),
+  ].join("\n");
 
 if (import.meta.main) {
   try {
@@ -178,7 +188,7 @@ if (import.meta.main) {
     const settings = readSettings(process.env);
     const restored = await restore(settings, resolve(values.folder), options, console.log);
     console.log(`\n${restored.streams.length} streams were restored.`);
-    console.log(SINCE);
+    console.log(broughtBack(options.keepSessions));
     process.exit(0);
   } catch (error) {
     exitWith(error);

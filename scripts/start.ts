@@ -3,7 +3,7 @@ import { announce } from "./platform/announce.ts";
 import { startPlatform } from "./platform/platform.ts";
 import { refuseArguments } from "./process/arguments.ts";
 import { exitWith } from "./process/failure.ts";
-import { stopRequest } from "./process/stop.ts";
+import { stopRequest, untilStopped } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 
@@ -13,12 +13,12 @@ try {
   const settings = readSettings(process.env);
   const platform = await startPlatform(settings, {
     natsServer: process.env.NATS_SERVER_BIN,
+    programs: process.env.PROGRAMS_DIR,
     signal: stopped,
     say,
   });
   if (!stopped.aborted) announce(platform);
-  if (!stopped.aborted) await new Promise((resolve) => stopped.addEventListener("abort", resolve));
-  await platform.stop();
+  await untilStopped(platform, stopped);
   process.exit(0);
 } catch (error) {
   if (stopped.aborted) process.exit(0);

@@ -55,6 +55,8 @@ export interface Config {
   publicUrl: string;
   /** Other origins whose web pages may call the API. `*` allows all origins, but without cookies. */
   allowedOrigins: readonly string[];
+  /** Host names in lower case under which clients may reach the platform. `*` allows every name. */
+  hosts: readonly string[];
   replicas: number;
   /** Private Ed25519 keys (a JSON array of JWKs). The first key signs tokens, and all keys verify them. */
   jwtSigningKeys: string;
@@ -116,6 +118,8 @@ export interface RequestFacts {
   client: string;
   /** The header `User-Agent`. */
   agent?: string | undefined;
+  /** Returns the languages that the client prefers, best first. */
+  languages?: (() => readonly string[]) | undefined;
 }
 
 export interface Deps {
@@ -135,4 +139,6 @@ export interface Deps {
   readOnly?: boolean;
   /** Sets the time at which the response expires even if no data changes, in milliseconds since 1970. */
   expires?: (time: number) => void;
+  /** Time until which hooks may delay this request, in milliseconds since 1970. Default: a time limit for each write. */
+  hooksUntil?: number | undefined;
 }

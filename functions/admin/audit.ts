@@ -3,7 +3,7 @@ import { listAudit } from "../../shared/access/audit-log.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, json, Limit, listOf } from "../http/schemas.ts";
+import { Cursor, json, Limit, listOf, Moment } from "../http/schemas.ts";
 
 const AuditSchema = z
   .object({
@@ -28,7 +28,7 @@ const AuditSchema = z
   })
   .openapi("AuditRecord");
 
-const time = z.iso.datetime({ offset: true }).optional();
+const time = Moment.optional();
 
 const list = defineRoute({
   ...operatorRoute("Audit", "audit.read"),

@@ -2,12 +2,15 @@
 
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
+import { readBacklog } from "../../shared/hooks/after/figures.ts";
 import { DELIVERY_STATUS, listDeliveries, redeliver } from "../../shared/hooks/after/list.ts";
+import { listSchedules } from "../../shared/hooks/after/schedules.ts";
 import { renewSecret } from "../../shared/hooks/after/secrets.ts";
-import { readCursor, writeCursor } from "../http/cursors.ts";
+import { readPlace, writePlace } from "../http/cursors.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { Cursor, json, Limit, OrbIdParam } from "../http/schemas.ts";
+import { createsCredential } from "../middleware/origin.ts";
 
 const DeliverySchema = z
   .object({
@@ -34,8 +37,19 @@ const PageSchema = z
   .object({
     items: z.array(DeliverySchema),
     nextCursor: z.string().nullable(),
-    worker: z.enum(["running", "absent"]).openapi({
-      description: "Whether a hooks process runs. Without one, deliveries wait.",
+    backlog: z
+      .object({
+        count: z.int(),
+        oldest: z.iso.datetime().nullable().openapi({ description: "When the oldest became due" }),
+      })
+      .optional()
+      .openapi({
+        description:
+          "Deliveries that are not made yet, also those that no process has looked at. Only on the first page",
+      }),
+    worker: z.enum(["running", "absent", "unneeded"]).openapi({
+      description:
+        "Whether a hooks process runs. Without one, deliveries wait. `unneeded`: the orb has no hooks after writes, no schedules and nothing that waits.",
     }),
   })
   .openapi("Deliveries");
@@ -43,6 +57,39 @@ const PageSchema = z
 const SecretSchema = z
   .object({ secret: z.string().openapi({ description: "`whsec_` and 32 bytes in base64" }) })
   .openapi("WebhookSecret");
+
+const ScheduleRunSchema = z
+  .object({
+    due: z.iso
+      .datetime()
+      .nullable()
+      .openapi({ description: "When it was due; null if that is no longer stored" }),
+    status: z.enum(DELIVERY_STATUS),
+    attempts: z.int(),
+    at: z.iso.datetime().openapi({ description: "When it ended, or when the next attempt follows" }),
+    error: z.string().nullable().openapi({ description: "Why the last attempt failed" }),
+  })
+  .openapi("ScheduleRun");
+
+const SchedulesSchema = z
+  .object({
+    items: z.array(
+      z
+        .object({
+          id: z.string().openapi({ example: "nightly" }),
+          cron: z.string().openapi({ example: "0 30 9 * * MON-FRI" }),
+          timeZone: z.string().openapi({ example: "Europe/Berlin" }),
+          handler: z.string().openapi({ example: "reports.send" }),
+          active: z.boolean().openapi({ description: "Whether the published definition has the schedule" }),
+          last: ScheduleRunSchema.nullable(),
+          next: z.array(z.iso.datetime()).openapi({
+            description: "The next ten times at which it is due; empty if it is not active",
+          }),
+        })
+        .openapi("Schedule"),
+    ),
+  })
+  .openapi("Schedules");
 
 export function deliveryRoutes(prefix: AdminPrefix) {
   const shared = (operation: PlatformOperation) => ({
@@ -56,7 +103,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     operationId: "listDeliveries",
     summary: "List deliveries of hooks after writes and calls of schedules",
     description:
-      "In the order in which they changed last. The list has what waits, the last 100 successful deliveries of each hook, and those that were given up within 30 days. Without `status`, the platform also reads messages that are no deliveries, so a page may be shorter than `limit`, or empty: follow `nextCursor` until it is null. The waiting deliveries of one hook come on one page, which may then be longer than `limit`.",
+      "In the order in which they changed last. The list has what waits, the last 100 successful deliveries of each hook, and those that were given up within 30 days. A delivery that changes while you read the pages can appear twice.",
     request: {
       params: OrbIdParam,
       query: z.strictObject({
@@ -71,6 +118,18 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     responses: { 200: json("A page", PageSchema) },
     problems: [400, 401, 403, 404],
   });
+  const schedules = defineRoute({
+    ...shared("orbs.read"),
+    method: "get",
+    path: `${prefix}/{orbId}/schedules`,
+    operationId: "listSchedules",
+    summary: "List schedules with their last run and their next times",
+    description:
+      "Lists the schedules of the published definition, or those of the newest draft if the orb is not published.",
+    request: { params: OrbIdParam },
+    responses: { 200: json("The schedules, in the order of the document", SchedulesSchema) },
+    problems: [401, 403, 404],
+  });
   const again = defineRoute({
     ...shared("orbs.write"),
     method: "post",
@@ -84,7 +143,7 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     problems: [401, 403, 404],
   });
   const secret = defineRoute({
-    ...shared("orbs.write"),
+    ...createsCredential(shared("orbs.write")),
     method: "post",
     path: `${prefix}/{orbId}/hooks/{hookId}/secret`,
     operationId: "renewWebhookSecret",
@@ -99,14 +158,23 @@ export function deliveryRoutes(prefix: AdminPrefix) {
     .openapi(list, async (c) => {
       const { limit, cursor, status } = c.req.valid("query");
       const kind = `deliveries/${status ?? "all"}`;
+      const { orbId: orb } = c.req.valid("param");
       const page = await listDeliveries(c.var.deps, c.var.actor, {
-        orb: c.req.valid("param").orbId,
+        orb,
         status,
         limit,
-        from: readCursor(kind, cursor),
+        from: readPlace(kind, cursor),
       });
       const { items, next, worker } = page;
-      return c.json({ items, nextCursor: writeCursor(kind, next), worker }, 200);
+      const shown = { items, nextCursor: writePlace(kind, next), worker };
+      if (cursor !== undefined) return c.json(shown, 200);
+      const { count, oldest } = await readBacklog(c.var.deps, orb);
+      const backlog = { count, oldest: oldest === null ? null : new Date(oldest).toISOString() };
+      return c.json({ ...shown, backlog }, 200);
+    })
+    .openapi(schedules, async (c) => {
+      const items = await listSchedules(c.var.deps, c.var.actor, c.req.valid("param").orbId);
+      return c.json({ items }, 200);
     })
     .openapi(again, async (c) => {
       const { orbId, deliveryId } = c.req.valid("param");

@@ -5,13 +5,16 @@ import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import {
   type BulkResult,
   bulkWrite,
+  CHECKED,
   deleteEntry,
+  MATCH_ACTS,
+  type Matching,
   requirePatch,
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/read/managed.ts";
-import { AppError } from "../../shared/kernel/errors.ts";
-import { idempotencyOf } from "../http/idempotency.ts";
+import { AppError, invalidParameters } from "../../shared/kernel/errors.ts";
+import { idempotencyOf, routeOf } from "../http/idempotency.ts";
 import { changePage, MANY, ManyQuery, ManySchema, selectionOf } from "../http/many.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { STATUS } from "../http/problem.ts";
@@ -38,12 +41,20 @@ import {
   WriteQuery,
 } from "./entry-schemas.ts";
 
+const ACTS = ["created", "updated", "unchanged", "skipped"] as const;
+
 const ResultSchema = z
   .object({
     line: z.int().openapi({ description: "Line number in the request, from 1" }),
     status: z.int().openapi({ description: "HTTP status of this line as if it were a separate request" }),
     id: z.string().optional(),
     revision: z.int().optional(),
+    act: z.enum(ACTS).optional().openapi({
+      description: "With `match`, what became of the entry. `skipped`: it exists, and stays as it is",
+    }),
+    replayed: z.literal(true).optional().openapi({
+      description: "Set if an earlier request with the same idempotency key had written the entry",
+    }),
     code: z.string().optional(),
     detail: z.string().optional(),
     errors: z.array(FaultSchema).optional(),
@@ -54,26 +65,72 @@ const SummarySchema = z
   .object({
     done: z.boolean().openapi({ description: "Whether every line was processed" }),
     total: z.int(),
-    created: z.int(),
+    created: z.int().openapi({ description: "Entries that are stored, by this request and by earlier ones" }),
+    updated: z.int().optional().openapi({ description: "With `match`: entries that got a new revision" }),
+    unchanged: z
+      .int()
+      .optional()
+      .openapi({ description: "With `match`: entries that had these values already" }),
+    skipped: z.int().optional().openapi({ description: "With `match`: entries that were left as they are" }),
+    replayed: z.int().optional().openapi({
+      description:
+        "If there are any, those of `created` that earlier requests with the same idempotency keys had written",
+    }),
+    takenBack: z.int().optional().openapi({
+      description: "If there are any, entries of an interrupted upload that were deleted (see `takeBack`)",
+    }),
     failed: z.int(),
+    status: z.int().optional().openapi({ description: "Why the upload ended early, as an HTTP status" }),
+    code: z.string().optional(),
+    detail: z.string().optional(),
   })
   .openapi("BulkSummary", { description: "The last line of the response" });
 
 const CREATED = 201;
+const OK = 200;
 
-function wire(result: BulkResult): z.infer<typeof ResultSchema> {
+function wire(result: Exclude<BulkResult, { refers: true }>): z.infer<typeof ResultSchema> {
+  const { line } = result;
+  if ("skipped" in result) return { line, status: OK, id: result.skipped, act: "skipped" };
   if ("snapshot" in result) {
     const { id, revision } = result.snapshot;
-    return { line: result.line, status: CREATED, id, revision };
+    const { act, replayed } = result;
+    const status = act === undefined || act === "created" ? CREATED : OK;
+    return {
+      ...{ line, status, id, revision },
+      ...(act === undefined ? {} : { act }),
+      ...(replayed === true ? { replayed } : {}),
+    };
   }
   const { kind, code, detail, errors } = result.error;
   return {
-    line: result.line,
+    line,
     status: STATUS[kind],
     code,
     detail,
     ...(errors === undefined ? {} : { errors }),
   };
+}
+
+/** Maximum number of fields by which lines are matched. */
+const MOST_KEYS = 5;
+
+/** The totals that only some responses have. */
+const FurtherSchema = SummarySchema.pick({
+  updated: true,
+  unchanged: true,
+  skipped: true,
+  replayed: true,
+  takenBack: true,
+});
+
+/** Returns the total that counts a result. A dry run counts no entry as created, because none is. */
+function counterOf(result: BulkResult): "failed" | (typeof ACTS)[number] | undefined {
+  if ("error" in result) return "failed";
+  if ("skipped" in result) return "skipped";
+  if ("refers" in result) return undefined;
+  const act = result.act ?? "created";
+  return act === "created" && result.dry === true ? undefined : act;
 }
 
 const MANY_TAG = { tags: ["Entries: many at once"] };
@@ -165,6 +222,78 @@ export function entryManyRoutes(prefix: AdminPrefix) {
     });
 }
 
+const flag = (description: string) => z.enum(["true", "false"]).optional().openapi({ description });
+
+const BulkQuery = z.strictObject({
+  publish: flag("`true`: also publishes all entries"),
+  dryRun: flag(
+    "`true`: only checks the lines. The response contains the lines that would fail, then the totals.",
+  ),
+  stopOnError: flag(
+    "`true`: stops at the first line that fails, and writes no line after it. The last line of the response has the code `line_refused`.",
+  ),
+  checkFirst: flag(
+    `\`true\`: checks all lines before the first one is written, and writes none if one is refused (\`lines_refused\`). For up to ${CHECKED.lines.toLocaleString("en")} lines of ${CHECKED.characters / 1024 / 1024} MiB together.`,
+  ),
+  takeBack: flag(
+    "`true`: if an upload with the same Idempotency-Key was interrupted, and this one does not repeat its lines, deletes the entries of those lines from the first one that differs. Each line needs an `idempotencyKey`. The upload counts as interrupted until a request with `end=true`.",
+  ),
+  end: flag(
+    "`true`: ends an upload with `takeBack`. Send a request without lines after you have read all results.",
+  ),
+  module: z.string().optional().openapi({ description: "Module of lines that do not name one" }),
+  schema: z
+    .string()
+    .optional()
+    .openapi({ description: "Schema of lines that do not name one and have this module" }),
+  match: z.string().optional().openapi({
+    description:
+      "Unique fields, separated by commas: a line with the value of an existing entry belongs to that entry. The first field that a line has a value of counts.",
+    example: "sku",
+  }),
+  on: z.enum(MATCH_ACTS).optional().openapi({
+    description:
+      "What to do with lines that belong to an entry. `upsert` (default): change the values that the line names; create the other entries. `update`: refuse the other lines. `skip`: leave the entry as it is.",
+  }),
+});
+
+/** Parameters that make a repeated upload safe. With `match`, a repeated upload changes nothing anyway. */
+const WITHOUT_MATCH = ["takeBack", "end"] as const;
+
+/** @throws AppError malformed if parameters cannot be combined */
+function matchingOf(
+  { match, on, ...others }: z.infer<typeof BulkQuery>,
+  key: string | undefined,
+): Matching | undefined {
+  if (match === undefined) {
+    if (on === undefined) return undefined;
+    throw invalidParameters([
+      { path: "/on", code: "needs_match", message: "must be sent together with match" },
+    ]);
+  }
+  const refused = WITHOUT_MATCH.find((name) => others[name] !== undefined);
+  if (refused !== undefined) {
+    const message = "must not be sent together with match, because a repeated upload changes nothing then";
+    throw invalidParameters([{ path: `/${refused}`, code: "needs_no_match", message }]);
+  }
+  if (key !== undefined)
+    throw new AppError(
+      "malformed",
+      "invalid_header",
+      "Idempotency-Key must not be sent together with match, because a repeated upload changes nothing then.",
+    );
+  const fields = [...new Set(match.split(","))];
+  if (fields.some((name) => name === "") || fields.length > MOST_KEYS)
+    throw invalidParameters([
+      {
+        path: "/match",
+        code: "invalid_value",
+        message: `must be 1 to ${MOST_KEYS} names separated by commas`,
+      },
+    ]);
+  return { fields, on: on ?? "upsert" };
+}
+
 export function entryBulkRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
     ...entryRoute(prefix, "create"),
@@ -174,15 +303,10 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     operationId: "createEntries",
     summary: "Create many entries",
     description:
-      "Send JSON Lines. Each line is a body of `POST …/entries` and may also contain `publish`, `locale` and `market`. The response is JSON Lines too: one result per line, in order, as soon as it is written, then a last line with the totals. Lines are independent: a failed line does not affect the others. Your access is checked again for every group of lines. If it ends, the upload stops and the last line reports status 401. With an Idempotency-Key, a repeated request writes no line twice.",
+      "Send JSON Lines. Each line is a body of `POST …/entries` and may also contain `publish`, `locale`, `market` and `idempotencyKey`. With the rights `write`, `publish` and `manage`, a line may also contain `status`, `createdAt` and `createdBy`: the state of the entry, and when and by whom it was created elsewhere. `updatedAt` and `updatedBy` always say when the line was imported, and by whom. The response is JSON Lines too: one result per line, in order, as soon as it is written, then a last line with the totals. Entries are created in the order of the lines. Lines are independent: a failed line does not affect the others, unless `stopOnError` is set. Your access is checked again for every group of lines. If it ends, the upload stops and the last line reports status 401. With an Idempotency-Key, a repeated request writes no line twice. A line with an `idempotencyKey` of its own is written once per key and Idempotency-Key, whatever its position.",
     request: {
       params: OrbIdParam,
-      query: z.strictObject({
-        publish: z
-          .enum(["true", "false"])
-          .optional()
-          .openapi({ description: "`true`: also publishes all entries" }),
-      }),
+      query: BulkQuery,
       headers: IdempotencyKey,
       body: { required: true, content: { "application/x-ndjson": { schema: z.string() } } },
     },
@@ -198,15 +322,31 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
   return newRouter().openapi(route, async (c) => {
     const lines = readLines(c, { json: true });
     const { orbId } = c.req.valid("param");
+    const query = c.req.valid("query");
+    const { publish, dryRun, stopOnError, checkFirst, takeBack, end, module, schema } = query;
+    const match = matchingOf(query, c.req.header("idempotency-key"));
     const orb = await definition(c, orbId);
+    const further: z.infer<typeof FurtherSchema> =
+      match === undefined ? {} : { updated: 0, unchanged: 0, skipped: 0 };
     const results = bulkWrite(c.var.deps, c.var.actor, {
       authority: () => stillPlatformAdmin(c),
       orbId,
       orb,
       lines,
       parse: parseJson,
-      publish: c.req.valid("query").publish === "true",
+      ...{ module, schema },
+      publish: publish === "true",
+      dryRun: dryRun === "true",
+      stopOnError: stopOnError === "true",
+      checkFirst: checkFirst === "true",
+      takeBack: takeBack === "true",
+      end: end === "true",
+      onTakenBack: (count) => {
+        further.takenBack = (further.takenBack ?? 0) + count;
+      },
       idempotency: idempotencyOf(c),
+      route: routeOf(c),
+      match,
     });
     const { log } = c.var.deps;
     const release = holdConnection(c);
@@ -224,18 +364,21 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
           try {
             for await (const result of results) {
               totals.total++;
-              if ("snapshot" in result) totals.created++;
-              else totals.failed++;
-              tell(wire(result));
+              const name = counterOf(result);
+              if (name === "created" || name === "failed") totals[name]++;
+              else if (name !== undefined) further[name] = (further[name] ?? 0) + 1;
+              if ("replayed" in result) further.replayed = (further.replayed ?? 0) + 1;
+              if (!("dry" in result || "refers" in result)) tell(wire(result));
               if (stopped) break;
             }
-            tell(totals);
+            tell({ ...totals, ...further });
           } catch (error) {
             // Earlier lines are already written, so report the error in the last line, with `done: false`.
             const known = error instanceof AppError ? error : undefined;
             if (known === undefined) log.error("bulk stopped", { error: String(error) });
             tell({
               ...totals,
+              ...further,
               done: false,
               status: known === undefined ? STATUS.internal : STATUS[known.kind],
               code: known?.code ?? "internal_error",

@@ -21,6 +21,7 @@ import {
   Replayed,
   WriteHeaders,
 } from "../http/schemas.ts";
+import { IntoChange, writingTo } from "../http/within.ts";
 import {
   answer,
   asEntryFault,
@@ -51,7 +52,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     summary: "Create an entry",
     request: {
       params: OrbIdParam,
-      query: WriteQuery,
+      query: WriteQuery.extend(IntoChange),
       headers: IdempotencyKey,
       body: jsonRequest(NewEntryBody),
     },
@@ -73,10 +74,13 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
   return newRouter(asEntryFault)
     .openapi(create, async (c) => {
       const { orbId } = c.req.valid("param");
-      const { publish, locale, market } = c.req.valid("query");
+      const query = c.req.valid("query");
+      const { publish, locale, market } = query;
       const orb = definition(c, orbId);
-      const written = await createEntry(c.var.deps, c.var.actor, {
+      const to = await writingTo(c.var.deps, c.var.actor, orb, query);
+      const written = await createEntry(to.deps, to.actor, {
         ...c.req.valid("json"),
+        into: to.into,
         orbId,
         orb,
         publish: publish === "true",
@@ -89,9 +93,13 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       return c.json(body, 201);
     })
     .openapi(remove, async (c) => {
-      const { force, purge } = c.req.valid("query");
-      await deleteEntry(c.var.deps, c.var.actor, {
-        ...targetOf(c, c.req.valid("param"), c.req.valid("header")),
+      const query = c.req.valid("query");
+      const { force, purge } = query;
+      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
+      const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
+      await deleteEntry(to.deps, to.actor, {
+        ...target,
+        into: to.into,
         force: force === "true",
         purge: purge === "true",
       });
@@ -126,16 +134,24 @@ export function entryChangeRoutes(prefix: AdminPrefix) {
       ...entryRoute(prefix, "update"),
       ...described,
       path: `${prefix}/{orbId}/entries/{entryId}` as const,
-      request: { params: EntryParams, query: WriteQuery, headers: IfMatch, body: jsonRequest(body) },
+      request: {
+        params: EntryParams,
+        query: WriteQuery.extend(IntoChange),
+        headers: IfMatch,
+        body: jsonRequest(body),
+      },
       responses: { 200: entryAnswer("The new revision") },
       problems: [401, 403, 404, 409, 412],
     });
     router.openapi(route, async (c) => {
-      const { publish, locale, market } = c.req.valid("query");
+      const query = c.req.valid("query");
+      const { publish, locale, market } = query;
       const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-      const written = await updateEntry(c.var.deps, c.var.actor, {
+      const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
+      const written = await updateEntry(to.deps, to.actor, {
         ...changeOf(c.req.valid("json")),
         ...target,
+        into: to.into,
         merge,
         publish: publish === "true",
         locale,
@@ -147,31 +163,42 @@ export function entryChangeRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-const MOVES = [
-  { name: "publish", verb: publishEntry, query: {}, summary: "Publish the newest draft of an entry" },
-  { name: "unpublish", verb: unpublishEntry, query: {}, summary: "Unpublish an entry" },
-  { name: "restore", verb: restoreEntry, query: {}, summary: "Restore an archived entry as unpublished" },
-  { name: "archive", verb: archiveEntry, query: ForceQuery.shape, summary: "Archive an entry" },
-] as const;
+/** The operations that change the status of an entry. Both families of routes for entries have them. */
+export const MOVES = {
+  publish: { verb: publishEntry, takesForce: false, summary: "Publish the newest draft of an entry" },
+  unpublish: { verb: unpublishEntry, takesForce: false, summary: "Unpublish an entry" },
+  restore: { verb: restoreEntry, takesForce: false, summary: "Restore an archived entry as unpublished" },
+  archive: { verb: archiveEntry, takesForce: true, summary: "Archive an entry" },
+} as const;
+export type Move = keyof typeof MOVES;
+
+export const isMove = (name: string): name is Move => Object.hasOwn(MOVES, name);
 
 export function entryMoveRoutes(prefix: AdminPrefix) {
   const one = `${prefix}/{orbId}/entries/{entryId}` as const;
   const router = newRouter();
-  for (const { name, verb, query, summary } of MOVES) {
+  for (const name of Object.keys(MOVES) as Move[]) {
+    const { verb, takesForce, summary } = MOVES[name];
     const route = defineRoute({
       ...entryRoute(prefix, name),
       method: "post",
       path: `${one}/${name}`,
       operationId: `${name}Entry`,
       summary,
-      request: { params: EntryParams, query: z.strictObject(query), headers: WriteHeaders },
+      request: {
+        params: EntryParams,
+        query: takesForce ? ForceQuery.extend(IntoChange) : z.strictObject(IntoChange),
+        headers: WriteHeaders,
+      },
       responses: { 200: entryAnswer("The new revision", Replayed) },
       problems: [400, 401, 403, 404, 409, 410, 412, 422],
     });
     router.openapi(route, async (c) => {
       const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-      const force = c.req.query("force") === "true";
-      const written = await verb(c.var.deps, c.var.actor, { ...target, force });
+      const query = c.req.query();
+      const force = query.force === "true";
+      const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
+      const written = await verb(to.deps, to.actor, { ...target, force, into: to.into });
       return c.json(await answer(c, target, written), 200);
     });
   }

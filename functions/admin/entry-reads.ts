@@ -1,13 +1,15 @@
 import { z } from "@hono/zod-openapi";
+import { principalIn } from "../../shared/access/authorize.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import { revealValues } from "../../shared/entry/index.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
 import { listManaged } from "../../shared/entry/read/managed.ts";
 import { getManaged } from "../../shared/entry/read/managed-get.ts";
-import { matchesTag, revisionTag } from "../http/etag.ts";
+import { matchesTag, revisionTag, withVariant } from "../http/etag.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, entryListOf, IfNoneMatch, json, OrbIdParam, Search } from "../http/schemas.ts";
+import { Cursor, entryListOf, IfNoneMatch, json, Missing, OrbIdParam, Search } from "../http/schemas.ts";
+import { InChange, readingFrom } from "../http/within.ts";
 import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
 
 /** Only documents the parameters. `parseListQuery` validates them, and reports all errors in one response. */
@@ -31,6 +33,7 @@ const ListQuery = z.looseObject({
       "Up to 5 field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
   }),
   search: Search,
+  missing: Missing,
   fields: z.string().optional().openapi({ description: "Fields in the response, separated by commas" }),
   expand: z
     .string()
@@ -45,9 +48,25 @@ const ListQuery = z.looseObject({
     .optional()
     .openapi({ enum: ["true", "false"], description: "`true` adds `explain`: how the list was read" }),
   at: z.string().optional().openapi({ description: "The list at this time (ISO 8601)", format: "date-time" }),
+  ...InChange,
 });
 
 const flag = z.enum(["true", "false"]).optional();
+
+const OneQuery = z.strictObject({
+  revision: z
+    .enum(["published", "latest"])
+    .optional()
+    .openapi({ description: "`published`: the live revision instead of the newest" }),
+  at: z
+    .string()
+    .optional()
+    .openapi({ description: "The entry at this time (ISO 8601)", format: "date-time" }),
+  reveal: flag.openapi({
+    description: "`true`: decrypted sensitive values. The audit log records the request.",
+  }),
+  ...InChange,
+});
 
 export function entryReadRoutes(prefix: AdminPrefix) {
   const common = entryRoute(prefix, "entries.read");
@@ -73,19 +92,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     summary: "Get the newest revision of an entry",
     request: {
       params: EntryParams,
-      query: z.strictObject({
-        revision: z
-          .enum(["published", "latest"])
-          .optional()
-          .openapi({ description: "`published`: the live revision instead of the newest" }),
-        at: z
-          .string()
-          .optional()
-          .openapi({ description: "The entry at this time (ISO 8601)", format: "date-time" }),
-        reveal: flag.openapi({
-          description: "`true`: decrypted sensitive values. The audit log records the request.",
-        }),
-      }),
+      query: OneQuery,
       headers: IfNoneMatch,
     },
     responses: { 200: entryAnswer("The entry"), 304: { description: "Not modified" } },
@@ -96,30 +103,37 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     .openapi(list, async (c) => {
       const orb = await definition(c, c.req.valid("param").orbId);
       const parameters = [...new URL(c.req.url).searchParams];
-      return c.json(await listManaged(c.var.deps, c.var.actor, { orb, parameters }), 200);
+      const { deps, pages } = await readingFrom(c.var.deps, c.var.actor, orb, c.req.query());
+      return c.json(await listManaged(deps, c.var.actor, { orb, parameters, pages }), 200);
     })
     .openapi(one, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
-      const { revision, at, reveal } = c.req.valid("query");
-      const { deps, actor } = c.var;
+      const query = c.req.valid("query");
+      const { revision, at, reveal } = query;
+      const { actor } = c.var;
+      const orb = definition(c, orbId);
+      const { deps, tag } = await readingFrom(c.var.deps, actor, orb, query);
       const found = await getManaged(deps, actor, {
         orbId,
-        orb: definition(c, orbId),
+        orb,
         id: entryId,
-        published: revision === "published",
+        revision,
         at,
       });
       const { newest, view, context } = found;
-      c.header("etag", revisionTag(newest));
+      const etag = withVariant(revisionTag(newest), tag?.());
+      c.header("etag", etag);
       if (reveal === "true") {
-        const values = await revealValues(deps, actor, { ...found, orb: context });
+        const values = await revealValues(deps, principalIn(actor, orbId, context.compiled), {
+          ...found,
+          orb: context,
+        });
         c.header("cache-control", "no-store");
         return c.json({ ...view, values }, 200);
       }
       // The ETag is the number of the newest revision. A response with an older revision therefore has no ETag.
       const plain = at === undefined && revision !== "published";
-      if (plain && matchesTag(c.req.valid("header")["if-none-match"], revisionTag(newest)))
-        return c.body(null, 304);
+      if (plain && matchesTag(c.req.valid("header")["if-none-match"], etag)) return c.body(null, 304);
       return c.json(view, 200);
     });
 }

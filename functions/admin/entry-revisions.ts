@@ -5,6 +5,8 @@ import {
   compareRevisions,
   getRevision,
   listRevisions,
+  RECENT,
+  recentChanges,
   revertEntry,
   revisionNumber,
 } from "../../shared/entry/index.ts";
@@ -12,7 +14,15 @@ import { readPlace, writePlace } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, listOf, pageQuery, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
+import {
+  json,
+  listOf,
+  pageQuery,
+  Replayed,
+  RevisionTag,
+  WriteHeaders,
+  wholeNumber,
+} from "../http/schemas.ts";
 import { answer, definition, EntryParams, entryAnswer, targetOf, ValuesSchema } from "./entry-schemas.ts";
 
 const moment = z.iso.datetime().nullable();
@@ -41,6 +51,13 @@ const RevisionItemSchema = z
       description: "Handler through which the account wrote the revision",
       example: "shop.order",
     }),
+    change: z
+      .string()
+      .optional()
+      .openapi({ description: "Id of the change set whose publication wrote the revision" }),
+    imported: z.literal(true).optional().openapi({
+      description: "Set if an import wrote the revision and said who created the entry, when, or its state",
+    }),
     opened: z
       .object({ at: z.iso.datetime(), by: z.string() })
       .optional()
@@ -64,6 +81,17 @@ const ComparisonSchema = z
       description:
         "JSON Patch (RFC 6902) from the older to the newer revision: values, status and window. Sensitive values stay masked.",
     }),
+    words: z
+      .array(
+        z.object({
+          path: z.string().openapi({
+            description: "JSON Pointer to the text, or to the paragraph of rich text, in the newer revision",
+            example: "/values/body/2",
+          }),
+          parts: z.array(z.object({ op: z.enum(["keep", "remove", "add"]), text: z.string() })),
+        }),
+      )
+      .openapi({ description: "Changed texts of several words, word by word" }),
   })
   .openapi("EntryComparison");
 
@@ -83,14 +111,41 @@ export const oneRevision = {
   },
 };
 
+const ChangeSchema = RevisionItemSchema.pick({
+  revision: true,
+  operation: true,
+  status: true,
+  at: true,
+  by: true,
+  through: true,
+})
+  .extend({ id: z.string(), module: z.string(), schema: z.string() })
+  .openapi("EntryChangeItem");
+
 const RevisionParams = EntryParams.extend({
   revision: z.string().openapi({ param: { name: "revision", in: "path" }, example: "3" }),
 });
 
 export function entryRevisionRoutes(prefix: AdminPrefix) {
-  const common = (operation: EntryOperation) => entryRoute(prefix, operation);
+  const common = (operation: EntryOperation | "entries.read") => entryRoute(prefix, operation);
   const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
 
+  const recent = defineRoute({
+    ...common("entries.read"),
+    method: "get",
+    path: `${prefix}/{orbId}/activity`,
+    operationId: "listEntryChanges",
+    summary: "List the newest changes of all entries of an orb",
+    description: "Newest first. The list is read from the end of the orb's stream, and has no further page.",
+    request: {
+      params: z.object({ orbId: z.string() }),
+      query: z.strictObject({
+        limit: wholeNumber(RECENT.limit).default(10),
+      }),
+    },
+    responses: { 200: json("The changes", z.object({ items: z.array(ChangeSchema) })) },
+    problems: [400, 401, 403, 404],
+  });
   const list = defineRoute({
     ...common("readRevisions"),
     method: "get",
@@ -125,6 +180,12 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
   });
 
   return newRouter()
+    .openapi(recent, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const { limit } = c.req.valid("query");
+      await definition(c, orbId);
+      return c.json({ items: await recentChanges(c.var.deps, c.var.actor, { orbId, limit }) }, 200);
+    })
     .openapi(list, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
       const { limit, cursor, sort, count } = c.req.valid("query");

@@ -1,14 +1,15 @@
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import type { Target, Written } from "../../shared/entry/index.ts";
 import { currentView, requireOrb } from "../../shared/entry/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { ifMatch, revisionTag } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { json, LANGUAGE, MARKET_NAME, OrbIdParam, RevisionTag } from "../http/schemas.ts";
+import { FaultSchema, json, LANGUAGE, MARKET_NAME, OrbIdParam, RevisionTag } from "../http/schemas.ts";
+import { IntoChange } from "../http/within.ts";
 import type { AppEnv } from "../request/context.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
@@ -35,6 +36,10 @@ export const EntrySchema = z
     updatedAt: z.iso.datetime(),
     updatedBy: z.string(),
     values: ValuesSchema,
+    warnings: z.array(FaultSchema).optional().openapi({
+      description:
+        "Only in the response to a write: what was changed in Markdown or HTML that was converted to rich text, and references of a published revision whose entries were deleted or archived",
+    }),
   })
   .openapi("Entry");
 
@@ -51,12 +56,16 @@ export const NewEntryBody = z
     validFrom: given.optional(),
     validTo: given.optional(),
   })
-  .openapi("NewEntry", { required: ["module", "values"] });
+  .openapi("EntryInput", { required: ["module", "values"] });
 
 const NOT_MOVED = "Must not change if present. Entries cannot be moved.";
 const place = z.string().optional().openapi({ description: NOT_MOVED });
 const SET_BY_PLATFORM = "Set by the platform. Ignored in requests.";
-const readOnly = (schema: { type: "string" | "integer" | "object"; nullable?: true }) =>
+const readOnly = (schema: {
+  type: "string" | "integer" | "object" | "array";
+  nullable?: true;
+  items?: Record<string, never>;
+}) =>
   z
     .unknown()
     .optional()
@@ -76,6 +85,16 @@ export const ReadOnlyMembers = {
   updatedAt: readOnly({ type: "string" }),
   updatedBy: readOnly({ type: "string" }),
   expand: readOnly({ type: "object" }),
+  warnings: readOnly({ type: "array", items: {} }),
+  fallback: z
+    .unknown()
+    .optional()
+    .openapi({
+      type: "object",
+      additionalProperties: { type: "object" },
+      description:
+        "With `locale` or `market`: the fields that a response filled with other languages or markets, as in that response. They are not stored, unless their values have changed.",
+    }),
 } as const;
 
 const changed = {
@@ -105,8 +124,20 @@ export const PATCH_VALUES = {
   description: "The values to change. Null clears a value.",
 } as const;
 
+export const ADDED = {
+  type: "object",
+  additionalProperties: true,
+  description:
+    "Numbers to add to the newest values, by field. A missing value counts as 0. No other request comes between the read and the write",
+  example: { sold: 2 },
+} as const;
+
 export const EntryPatchBody = z
-  .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
+  .strictObject({
+    values: z.unknown().optional().openapi(PATCH_VALUES),
+    add: z.unknown().optional().openapi(ADDED),
+    ...changed,
+  })
   .openapi("EntryPatch");
 
 export const PatchManyBody = z
@@ -117,9 +148,11 @@ export const PatchManyBody = z
   })
   .openapi("EntriesPatch");
 
-export function changeOf(body: z.infer<typeof EntryBody>) {
-  const { values, validFrom, validTo, id, orb, module, schema } = body;
-  return { values, validFrom, validTo, place: { id, orb, module, schema } };
+export function changeOf(body: z.infer<typeof EntryBody> & { add?: unknown }) {
+  const { values, add, validFrom, validTo, id, orb, module, schema, fallback, revision } = body;
+  const isNumber = typeof revision === "number";
+  const read = { fallback, ...(isNumber ? { revision } : {}) };
+  return { values, add, validFrom, validTo, place: { id, orb, module, schema }, read };
 }
 
 const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
@@ -153,6 +186,7 @@ export const ForceQuery = z.strictObject({
 export const DeleteQuery = z.strictObject({
   force: flag.openapi({ description: "`true`: even if other entries refer to it" }),
   purge: flag.openapi({ description: "`true`: also erases its revisions permanently" }),
+  ...IntoChange,
 });
 
 export const EntryParams = OrbIdParam.extend({
@@ -164,7 +198,10 @@ export const entryAnswer = (description: string, further = {}) =>
 
 /** Starts to read the application's definition. A failed read throws only where the returned promise is awaited. */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
-  const orb = definitionFor(c.var.deps, orbId).then(requireOrb);
+  const orb = definitionFor(c.var.deps, orbId).then((found) => {
+    c.set("lossHeaders", lossHeaders(found?.fence?.loss));
+    return requireOrb(found);
+  });
   orb.catch(() => undefined);
   return orb;
 }
@@ -186,10 +223,17 @@ export function targetOf(
 export async function answer(
   c: Context<AppEnv>,
   target: Pick<Target, "orb">,
-  { snapshot, replayed }: Written,
+  written: Written,
 ): Promise<z.infer<typeof EntrySchema>> {
+  const { snapshot, replayed } = written;
   c.header("etag", revisionTag(snapshot.revision));
   if (replayed) c.header("idempotent-replayed", "true");
   const { compiled } = await target.orb;
-  return currentView(snapshot, compiled.schemaNamed(snapshot.module, snapshot.schema));
+  const view = currentView(snapshot, compiled.schemaNamed(snapshot.module, snapshot.schema));
+  return { ...view, ...warningsOf(written) };
+}
+
+/** Returns the member `warnings` of the response to a write, if there are any. */
+export function warningsOf({ warnings = [] }: Written): { warnings?: Fault[] } {
+  return warnings.length === 0 ? {} : { warnings: [...warnings] };
 }

@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
 import { isReplayed } from "../../shared/orb/idempotency.ts";
 import { orbView } from "../../shared/orb/view.ts";
-import { revisionTag } from "../http/etag.ts";
+import { revisionTag, withVariant } from "../http/etag.ts";
 import type { AppEnv } from "../request/context.ts";
 
 export function orbAnswer(c: Context<AppEnv>, orb: ExistingOrb) {
@@ -16,8 +16,7 @@ export function orbHeaders(
   newest = orb.revision,
   variant?: string,
 ): string {
-  const etag =
-    variant === undefined ? revisionTag(newest) : revisionTag(newest).replace(/"$/, `-${variant}"`);
+  const etag = withVariant(revisionTag(newest), variant);
   c.header("etag", etag);
   c.header("cache-control", "private, no-cache");
   if (isReplayed(orb)) c.header("idempotent-replayed", "true");

@@ -6,6 +6,7 @@ import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, type Router } from "../http/router.ts";
 import { json, OrbIdParam, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
+import { changesRights } from "../middleware/origin.ts";
 import { orbAnswer } from "./orb-headers.ts";
 import { DryRunFlag, ForceFlag, OrbSchema, outcome } from "./orbs-schemas.ts";
 
@@ -14,7 +15,7 @@ export function addLifecycle(router: Router, prefix: AdminPrefix): void {
   const one = `${prefix}/{orbId}` as const;
 
   const publish = defineRoute({
-    ...shared("orbs.write"),
+    ...changesRights(shared("orbs.write")),
     method: "post",
     path: `${one}/publish` as const,
     operationId: "publishOrb",

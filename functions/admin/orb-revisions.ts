@@ -1,15 +1,17 @@
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
+import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryRevert } from "../../shared/orb/update.ts";
-import { readPlace, writePlace } from "../http/cursors.ts";
+import { readOrbPlace, readPlace, writeOrbPlace, writePlace } from "../http/cursors.ts";
 import { ifMatch } from "../http/etag.ts";
 
 import { idempotencyOf } from "../http/idempotency.ts";
 import { type AdminPrefix, adminRoute, operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
+  Cursor,
   json,
   OrbIdParam,
   pageQuery,
@@ -18,6 +20,7 @@ import {
   WriteHeaders,
   wholeNumber,
 } from "../http/schemas.ts";
+import { changesRights } from "../middleware/origin.ts";
 import { orbAnswer } from "./orb-headers.ts";
 import {
   DryRunFlag,
@@ -26,7 +29,7 @@ import {
   PublishFlag,
   RevisionListSchema,
   RevisionSchema,
-  RouteSchema,
+  RouteListSchema,
 } from "./orbs-schemas.ts";
 
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
@@ -89,7 +92,7 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   });
 
   const restore = defineRoute({
-    ...shared("orbs.write"),
+    ...changesRights(shared("orbs.write")),
     method: "post",
     path: `${all}/{revision}/restore` as const,
     operationId: "restoreOrbRevision",
@@ -124,15 +127,37 @@ export function orbRevisionRoutes(prefix: AdminPrefix) {
   return router;
 }
 
-export function routeListing() {
+/** Kind of the cursors of the list of routes. */
+const ROUTES = "routes";
+const ROUTES_PER_PAGE = { default: 500, max: 1_000 };
+
+export function routeListing(published: PublishedOrbs) {
   const list = defineRoute({
     ...operatorRoute("Discovery", "routes.read"),
     method: "get",
     path: "/api/admin/routes",
     operationId: "listRoutes",
     summary: "List active routes of published orbs",
-    responses: { 200: json("All", z.array(RouteSchema)) },
+    description: "In order of the orbs' ids. With `orb`, only the routes of this orb.",
+    request: {
+      query: z.strictObject({
+        orb: z.string().optional().openapi({ description: "Only this orb", example: "shop" }),
+        limit: wholeNumber(ROUTES_PER_PAGE.max)
+          .default(ROUTES_PER_PAGE.default)
+          .openapi({ description: "Items per page", default: ROUTES_PER_PAGE.default }),
+        cursor: Cursor,
+      }),
+    },
+    responses: { 200: json("A page", RouteListSchema) },
     problems: [400, 401, 403],
   });
-  return newRouter().openapi(list, async (c) => c.json(await listRoutes(c.var.deps, c.var.actor), 200));
+  return newRouter().openapi(list, async (c) => {
+    const { orb, limit, cursor } = c.req.valid("query");
+    const { deps, actor } = c.var;
+    const after = readOrbPlace(ROUTES, cursor);
+    const all = (await published.list(deps)).map((one) => one.orb);
+    const orbs = orb === undefined ? all : all.filter((one) => one === orb);
+    const { routes, next } = await listRoutes(deps, actor, { orbs, limit, after });
+    return c.json({ items: routes, nextCursor: writeOrbPlace(ROUTES, next) }, 200);
+  });
 }

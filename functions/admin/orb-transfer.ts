@@ -4,11 +4,12 @@ import type { PlatformOperation } from "../../shared/access/credentials/operatio
 import { exportOrb } from "../../shared/orb/transfer/export.ts";
 import { importOrb } from "../../shared/orb/transfer/import.ts";
 import { orbView } from "../../shared/orb/view.ts";
-import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, contentRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, Location, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import { parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
+import { changesRights } from "../middleware/origin.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
 import { holdConnection } from "../request/context.ts";
 import { orbHeaders } from "./orb-headers.ts";
@@ -19,7 +20,7 @@ const TYPE = "application/x-ndjson";
 const LINE_LIMIT = 4 * 1024 * 1024;
 
 export function orbTransferRoutes(prefix: AdminPrefix) {
-  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
+  const shared = (operation: PlatformOperation) => contentRoute(prefix, operation);
   const router = newRouter();
 
   const read = defineRoute({
@@ -66,7 +67,7 @@ export function orbTransferRoutes(prefix: AdminPrefix) {
   });
 
   const write = defineRoute({
-    ...shared("orbs.import"),
+    ...changesRights(shared("orbs.import")),
     method: "post",
     path: `${prefix}/import` as const,
     operationId: "importOrb",

@@ -31,8 +31,23 @@ export const OrbPatchBody = z
   .looseObject({})
   .openapi("OrbPatch", { description: "The properties of the document to change. Null removes a property." });
 
+const loss = z.object({
+  stream: z.string(),
+  from: z.int().openapi({ description: "First sequence number concerned" }),
+  to: z.int().openapi({ description: "Last sequence number concerned" }),
+  says: z.string().openapi({ description: "What is missing, or contradicts what" }),
+  since: time.openapi({ description: "When the loss was found" }),
+  writable: z.boolean().openapi({ description: "Whether the orb can be written" }),
+  remedy: z.string(),
+});
+
 export const OrbSchema = orbDocumentSchema
-  .extend(state)
+  .extend({
+    ...state,
+    damaged: z.array(loss).optional().openapi({
+      description: "Lost messages about which no operator has decided. Only when an orb is read",
+    }),
+  })
   .openapi("Orb", { description: "An orb: its document and its state." });
 
 const OrbItemSchema = z
@@ -88,12 +103,34 @@ const DryRunSchema = z
       changes: z.array(
         z.object({
           ...place,
-          severity: z.enum(["removal", "dangerous", "claim", "access", "tightened", "index", "renamed"]),
+          severity: z.enum([
+            "removal",
+            "converted",
+            "dangerous",
+            "claim",
+            "access",
+            "tightened",
+            "index",
+            "renamed",
+          ]),
           moduleType: z.enum(MODULE_TYPES),
           code: z.string(),
           field: z.string().optional(),
+          candidates: z.array(z.string()).optional().openapi({
+            description: "New fields of the type of the removed `field`, which may be a rename",
+          }),
           message: z.string(),
           entries: z.int().openapi({ description: "Entries stored in the schema" }),
+          lossy: z
+            .object({
+              entries: z.int(),
+              examples: z.array(z.object({ id: z.string(), reason: z.string() })),
+            })
+            .optional()
+            .openapi({
+              description:
+                "Entries that would lose a value, because `field` changes its type: their number, and up to 50 of them",
+            }),
           values: z.int().optional().openapi({
             description: "Entries that have a value of `field`. Missing if the change is not of a field",
           }),
@@ -110,7 +147,20 @@ const DryRunSchema = z
 export const outcome = (headers: Parameters<typeof json>[2]) =>
   json("The orb; with `dryRun=true` the effects of the change", z.union([OrbSchema, DryRunSchema]), headers);
 
-export const RouteSchema = z
+const CountSchema = z.object({
+  total: z.int(),
+  totalExact: z.literal(false).optional().openapi({ description: "`false`: there are more than `total`" }),
+});
+
+export const ContentsSchema = z
+  .object({
+    entries: CountSchema.openapi({ description: "All entries: drafts and archived ones too" }),
+    users: CountSchema.openapi({ description: "Accounts of the orb itself" }),
+    files: CountSchema.openapi({ description: "Uploaded files" }),
+  })
+  .openapi("OrbContents", { description: "What an orb stores, and a deletion erases." });
+
+const RouteSchema = z
   .object({
     method: z.string(),
     path: z.string(),
@@ -123,6 +173,10 @@ export const RouteSchema = z
     handler: z.string().optional(),
   })
   .openapi("ActiveRoute");
+
+export const RouteListSchema = z
+  .object({ items: z.array(RouteSchema), nextCursor: z.string().nullable() })
+  .openapi("ActiveRoutes");
 
 const flag = (description: string) =>
   z

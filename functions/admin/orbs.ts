@@ -2,6 +2,9 @@ import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { lossHeaders } from "../../shared/definition/live-orb.ts";
+import { lossesOf } from "../../shared/discovery/losses.ts";
+import { orbContents } from "../../shared/orb/contents.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { deleteOrb } from "../../shared/orb/operate.ts";
 import { getOrb, listOrbs } from "../../shared/orb/read.ts";
@@ -10,7 +13,7 @@ import { orbItem, orbView } from "../../shared/orb/view.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { ifMatch, matchesTag } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { type AdminPrefix, adminRoute, PREFIXES } from "../http/prefixes.ts";
+import { type AdminPrefix, adminRoute, contentRoute, PREFIXES } from "../http/prefixes.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import {
   IdempotencyKey,
@@ -24,9 +27,11 @@ import {
   Replayed,
   RevisionTag,
 } from "../http/schemas.ts";
+import { changesRights } from "../middleware/origin.ts";
 import { orbAnswer, orbHeaders } from "./orb-headers.ts";
 import { addLifecycle } from "./orb-lifecycle.ts";
 import {
+  ContentsSchema,
   DryRunFlag,
   ForceFlag,
   OrbBody,
@@ -42,6 +47,7 @@ export function orbRoutes(prefix: AdminPrefix) {
   if (prefix === PREFIXES[0]) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
   addCollection(router, prefix);
   addDocument(router, prefix);
+  addContents(router, prefix);
   addLifecycle(router, prefix);
   return router;
 }
@@ -81,7 +87,7 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
   });
 
   const create = defineRoute({
-    ...shared("orbs.create"),
+    ...changesRights(shared("orbs.create")),
     method: "post",
     path: prefix,
     operationId: "createOrb",
@@ -133,16 +139,18 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
   });
   router.openapi(get, async (c) => {
     const published = c.req.valid("query").revision === "published";
-    const { orb, newest } = await getOrb(c.var.deps, c.var.actor, {
-      orb: c.req.valid("param").orbId,
-      published,
-    });
-    const etag = orbHeaders(c, orb, newest, published ? "published" : undefined);
-    return matchesTag(c.req.header("if-none-match"), etag) ? c.body(null, 304) : c.json(orbView(orb), 200);
+    const { orbId } = c.req.valid("param");
+    const { orb, newest, loss } = await getOrb(c.var.deps, c.var.actor, { orb: orbId, published });
+    c.set("lossHeaders", lossHeaders(loss));
+    const variant = [published ? "published" : [], loss === undefined ? [] : `damaged-${loss.at}`].flat();
+    const etag = orbHeaders(c, orb, newest, variant.length === 0 ? undefined : variant.join("-"));
+    if (matchesTag(c.req.header("if-none-match"), etag)) return c.body(null, 304);
+    const damaged = loss === undefined ? {} : { damaged: await lossesOf(c.var.deps, orbId) };
+    return c.json({ ...orbView(orb), ...damaged }, 200);
   });
 
   const put = defineRoute({
-    ...shared("orbs.write"),
+    ...changesRights(shared("orbs.write")),
     method: "put",
     path: one,
     operationId: "updateOrb",
@@ -175,7 +183,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
   });
 
   const patch = defineRoute({
-    ...shared("orbs.write"),
+    ...changesRights(shared("orbs.write")),
     method: "patch",
     path: one,
     operationId: "patchOrb",
@@ -221,4 +229,21 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     });
     return c.body(null, 204);
   });
+}
+
+function addContents(router: Router, prefix: AdminPrefix): void {
+  const read = defineRoute({
+    ...contentRoute(prefix, "orbs.read"),
+    method: "get",
+    path: `${prefix}/{orbId}/contents` as const,
+    operationId: "countOrb",
+    summary: "Count the entries, users and files of an orb",
+    description: "Tells what a deletion would erase.",
+    request: { params: OrbIdParam },
+    responses: { 200: json("The counts", ContentsSchema) },
+    problems: [401, 403, 404],
+  });
+  router.openapi(read, async (c) =>
+    c.json(await orbContents(c.var.deps, c.var.actor, c.req.valid("param").orbId), 200),
+  );
 }

@@ -9,7 +9,8 @@ import { LazyPage } from "./shell/lazy.tsx";
 import type { PageParams, Route } from "./shell/nav.ts";
 import { Shell } from "./shell/shell.tsx";
 import { NotAllowed, SignIn } from "./shell/signin.tsx";
-import { guarded } from "./state/leave.ts";
+import { keepFocus } from "./state/focus.ts";
+import { guarded, useShownLocation, watchHistory } from "./state/leave.ts";
 import { useCaller, useOrb } from "./state/session.ts";
 import { t } from "./texts/t.ts";
 import { Page } from "./ui/page.tsx";
@@ -28,6 +29,11 @@ function useMatch(): { route: Route | undefined; params: PageParams; path: strin
   }, [parser, path]);
 }
 
+/** Returns the application that a page belongs to. The page of a user's account belongs to the user's application. */
+function orbOf({ orb, realm }: PageParams): string | undefined {
+  return realm === "platform" || realm === "auth" ? undefined : (orb ?? realm);
+}
+
 function NotFound() {
   return (
     <Page title={t("app.notFound")}>
@@ -38,7 +44,7 @@ function NotFound() {
 
 function App() {
   const { route, params, path } = useMatch();
-  const orbId = params.orb;
+  const orbId = orbOf(params);
   const { data: caller, error, reload } = useCaller(orbId);
   const orb = useOrb(orbId);
   // While the user's rights in another application load, keep showing the navigation and the header with the last known
@@ -56,7 +62,7 @@ function App() {
       ) : (
         <ProblemBox error={error} retry={() => void reload()} />
       )
-    ) : caller.account === null ? (
+    ) : caller.account === null && route?.asks !== true ? (
       <SignIn caller={caller} />
     ) : route === undefined ? (
       <NotFound />
@@ -66,16 +72,24 @@ function App() {
       <LazyPage route={route} params={params} />
     );
   return (
-    <Shell routes={ROUTES} caller={framed} orbId={orbId} orb={orb.data}>
+    <Shell
+      routes={ROUTES}
+      caller={framed}
+      orbId={orbId}
+      orb={orb.data}
+      waiting={orbId !== undefined && orb.data === undefined && orb.error === undefined}
+    >
       <Boundary path={path}>{shown}</Boundary>
     </Shell>
   );
 }
 
+watchHistory();
+keepFocus();
 const root = document.getElementById("app");
 if (root !== null)
   render(
-    <Router base="/console" aroundNav={guarded}>
+    <Router base="/console" hook={useShownLocation} aroundNav={guarded}>
       <App />
     </Router>,
     root,

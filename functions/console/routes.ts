@@ -6,6 +6,7 @@ import { forAdmins, forManagers, type Route } from "./shell/nav.ts";
 
 export const ROUTES: readonly Route[] = [
   { path: "/", load: () => import("./home/home.tsx"), nav: { label: "nav.home", icon: "boxes" } },
+  { path: "/account/:realm", load: () => import("./account/page.tsx"), asks: true },
   { path: "/orbs/new", load: () => import("./home/create.tsx"), visible: forAdmins },
   {
     path: "/orbs/:orb",

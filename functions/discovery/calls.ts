@@ -11,8 +11,8 @@ import {
 } from "../../shared/handlers/contract/types.ts";
 import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
 import { bothForms, CALLERS } from "../../shared/orb/routes.ts";
-import { freeName, type Method, namePart, type Operation, ref } from "./document.ts";
-import { toOpenApi } from "./json-schema.ts";
+import { type Method, namePart, type Operation, ref } from "./document.ts";
+import { freeName, toOpenApi } from "./json-schema.ts";
 import { ROLE_DESCRIPTIONS, securityFor } from "./roles.ts";
 import { describedIn } from "./typed-handlers.ts";
 

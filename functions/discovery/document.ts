@@ -3,6 +3,7 @@ import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { PREFIXES } from "../http/prefixes.ts";
 import { REQUEST_HEADERS } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
+import { exactSchemas, freeName } from "./json-schema.ts";
 
 const METHODS = ["get", "put", "patch", "post", "delete", "head", "options"] as const;
 export type Method = (typeof METHODS)[number];
@@ -42,6 +43,8 @@ export interface ApiDocument {
   tags: { name: string; description: string }[];
   paths: { [path: string]: PathItem };
   components: Components;
+  /** The published orbs, in the description of the platform. */
+  "x-orbs"?: { id: string; name?: string; openapi: string }[];
 }
 
 export const ref = (name: string): JsonSchema => ({ $ref: `#/components/schemas/${name}` });
@@ -68,7 +71,8 @@ export function operationsOf(
 
 export function generated(router: OpenAPIHono<AppEnv>): Pick<ApiDocument, "paths" | "components"> {
   const made = router.getOpenAPIDocument({ openapi: "3.0.3", info: { title: "", version: "" } });
-  const { paths = {}, components = {} } = JSON.parse(JSON.stringify(made)) as Partial<ApiDocument>;
+  const exact = exactSchemas(JSON.parse(JSON.stringify(made)) as Json);
+  const { paths = {}, components = {} } = exact as Partial<ApiDocument>;
   // Route definitions contain middleware, which does not belong in an OpenAPI document.
   for (const { operation } of operationsOf(paths)) {
     Reflect.deleteProperty(operation, "middleware");
@@ -177,13 +181,6 @@ function shareHeaders(components: Components, response: JsonSchema): void {
     components.headers[key] ??= header;
     Reflect.set(headers, name, { $ref: `#/components/headers/${key}` });
   }
-}
-
-export function freeName(taken: object, wanted: string): string {
-  const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
-  let name = base;
-  for (let i = 2; Object.hasOwn(taken, name); i++) name = `${base}.${i}`;
-  return name;
 }
 
 const EXAMPLES: Record<number, { code: string; detail: string; errors?: JsonSchema[] }> = {

@@ -1,11 +1,11 @@
 /** Describes the operations on the entries of one schema of an application. */
-import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import { type CompiledSchema, keyFields } from "../../shared/definition/compile.ts";
 import { exampleValues } from "../../shared/definition/example.ts";
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { FILTER_LIMITS } from "../../shared/entry/query/groups.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
-import { definitions } from "../runtime/definitions.ts";
+import { operations, operationWithId } from "../runtime/operations.ts";
 import { namePart, type Operation, type Parameter, resolvedParameter } from "./document.ts";
 import {
   bodySchemas,
@@ -34,7 +34,11 @@ type Given = Parameter | { $ref: string };
 export const entriesTag = ({ compiled }: LiveOrb, schema: CompiledSchema) =>
   entriesPath(compiled, schema).replace("/api/", "");
 
-/** Restricts the parameter `locale` or `market` of a write to the languages or markets of the application. */
+/** Returns the OpenAPI tag of the operations that address an entry of the collection by a unique value. */
+export const keyedTag = (live: LiveOrb, schema: CompiledSchema) =>
+  `${entriesTag(live, schema)}: by a unique value`;
+
+/** Restricts a parameter to names of the application, such as its languages. Omits it if there are none. */
 function onlyThese(parameter: Parameter, names: readonly string[]): Parameter[] {
   return names.length === 0 ? [] : [{ ...parameter, schema: { type: "string", enum: [...names] } }];
 }
@@ -50,10 +54,12 @@ function anyLanguage(parameter: Parameter, languages: readonly string[]): Parame
 
 /** Replaces the general description of a parameter with the values that the schema allows. */
 function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: string): Parameter[] {
-  const { create, update, patch, patchMany } = definitions;
-  const isWrite = ([create, update, patch, patchMany] as { operationId: string }[]).some(
-    (definition) => definition.operationId === operationId,
-  );
+  const isWrite = takesValues(operationId);
+  if (parameter.in === "path" && parameter.name === "field")
+    return onlyThese(
+      parameter,
+      keyFields(schema).map(({ name }) => name),
+    );
   switch (parameter.in === "query" ? parameter.name : undefined) {
     case "sort":
       return [sortParameter(schema)];
@@ -63,7 +69,12 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
       return schema.references.length === 0 ? [] : [expandParameter(schema)];
     case "search":
       return schema.searched.length === 0 ? [] : [parameter];
+    case "group":
+      return [];
+    case "missing":
+      return schema.translatable.length === 0 ? [] : onlyThese(parameter, schema.languages);
     case "locale":
+      if (isMove(operationId)) return [parameter];
       return isWrite
         ? onlyThese(parameter, [...schema.languages, "*"])
         : [anyLanguage(parameter, schema.languages)];
@@ -74,16 +85,28 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
   }
 }
 
+const targetOf = (operationId: string) => operationWithId(operationId)?.at;
+
+/** Returns whether an operation takes values, for which `locale` and `market` can be given. */
+function takesValues(operationId: string): boolean {
+  return "publish" in (operationWithId(operationId)?.query.shape ?? {});
+}
+
+/** Returns whether an operation concerns an entry as a whole, in all languages and markets. */
+function isMove(operationId: string): boolean {
+  const at = targetOf(operationId);
+  return at === "operation" || at === "revert";
+}
+
 /** Returns whether an operation changes or deletes all entries that match a filter. */
 function isMany(operationId: string): boolean {
-  const names: string[] = [definitions.patchMany.operationId, definitions.removeMany.operationId];
-  return names.includes(operationId);
+  return "all" in (operationWithId(operationId)?.query.shape ?? {});
 }
 
 /** Returns whether an operation reads revisions. The description of these operations is the same for all schemas. */
 function isHistory(operationId: string): boolean {
-  const names: string[] = [definitions.revisions.operationId, definitions.revision.operationId];
-  return names.includes(operationId);
+  const at = targetOf(operationId);
+  return at === "revisions" || at === "revision";
 }
 
 function parametersOf(
@@ -99,7 +122,7 @@ function parametersOf(
     const [only, ...others] = narrowed(parameter, schema, operationId);
     return only === parameter && others.length === 0 ? [given] : only === undefined ? [] : [only, ...others];
   });
-  const isList = operationId === definitions.list.operationId;
+  const isList = operationId === operations.list.id;
   if (!isList && !isMany(operationId)) return own;
   const aggregates = isList ? aggregateParameters(schema) : [];
   const filters = [...fieldFilters(schema), ...relatedFilters(live, schema)];
@@ -109,16 +132,19 @@ function parametersOf(
 function answersOf(live: LiveOrb, schema: CompiledSchema, { operationId, responses }: Operation) {
   const { list, entry, written } = responseSchemas(live.orb, schema);
   const known: Readonly<Record<string, JsonSchema>> = {
-    [definitions.list.operationId]: list,
-    [definitions.get.operationId]: entry,
-    [definitions.create.operationId]: entry,
+    [operations.list.id]: list,
+    [operations.get.id]: entry,
+    [operations.getBy.id]: entry,
+    [operations.create.id]: entry,
   };
   if (isMany(operationId) || isHistory(operationId)) return responses;
-  const content = { "application/json": { schema: known[operationId] ?? written } };
+  const json = { "application/json": { schema: known[operationId] ?? written } };
   return Object.fromEntries(
     Object.entries(responses).map(([status, response]) => [
       status,
-      contentSchema(response) === undefined ? response : { ...response, content },
+      contentSchema(response) === undefined
+        ? response
+        : { ...response, content: { ...(response.content as JsonSchema), ...json } },
     ]),
   );
 }
@@ -133,13 +159,14 @@ export function entryOperation(
   describeEntries(generic, live, schema, part);
   const { operationId, requestBody } = operation;
   const { text, role } = requiredRole(schema, operationId);
-  const isCreate = operationId === definitions.create.operationId;
-  const isList = operationId === definitions.list.operationId;
+  const isCreate = operationId === operations.create.id;
+  const isList = operationId === operations.list.id;
   const example = isCreate ? exampleValues(schema) : undefined;
   const bodies = bodySchemas(live.orb, schema);
   const sent: Readonly<Record<string, JsonSchema>> = {
-    [definitions.create.operationId]: bodies.create,
-    [definitions.patch.operationId]: bodies.patch,
+    [operations.create.id]: bodies.create,
+    [operations.patch.id]: bodies.patch,
+    [operations.patchBy.id]: bodies.patch,
   };
   const title = schema.definition.name ?? `${schema.module}/${schema.id}`;
   return {
@@ -147,7 +174,7 @@ export function entryOperation(
     operationId: `${operationId}_${namePart(live.orb)}_${schema.module}_${schema.id}`,
     summary: `${operation.summary} (${title})`,
     description: [operation.description, text, isList ? FILTERS : ""].filter(Boolean).join(" "),
-    tags: [entriesTag(live, schema)],
+    tags: [targetOf(operationId) === "keyed" ? keyedTag(live, schema) : entriesTag(live, schema)],
     security: securityFor(role, operation.security),
     parameters: parametersOf(generic, live, schema, operation),
     // The body schema of a single entry does not apply to a change of many entries.

@@ -2,11 +2,13 @@
  * Creates the OpenAPI schemas for one schema of an application: for its entries, for lists, and for the bodies of
  * writes.
  */
-import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { isLocalizedSchema, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
+import type { ReferenceTarget } from "../../shared/definition/document/targets.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { definitions } from "../runtime/definitions.ts";
+import { richTextsOf } from "../../shared/entry/model/rich.ts";
+import { PATHS } from "../runtime/definition-parts.ts";
 import { type ApiDocument, ref } from "./document.ts";
 
 export interface OrbPart {
@@ -23,7 +25,7 @@ export interface Making extends OrbPart {
 
 export type Generic = Pick<ApiDocument, "components" | "paths">;
 
-export const COLLECTION = definitions.list.path;
+export const COLLECTION = PATHS.collection;
 
 export function textOf(...texts: (string | undefined)[]): string {
   return texts.filter((text) => text !== undefined).join(": ");
@@ -102,16 +104,25 @@ export const bodySchemas = (orb: string, schema: CompiledSchema) => ({
  * Returns the OpenAPI schema of the entries that a reference points to. If the document does not describe these
  * entries, returns the general entry schema.
  */
-function targetSchema(live: LiveOrb, { target }: CompiledField, locales: Locales): JsonSchema {
-  const here = target?.orb === live.orb ? live.compiled.schemaNamed(target.module, target.schema) : undefined;
+function targetSchema(live: LiveOrb, target: ReferenceTarget, locales: Locales): JsonSchema {
+  const here = target.orb === live.orb ? live.compiled.schemaNamed(target.module, target.schema) : undefined;
   const isDescribed = here !== undefined && live.compiled.modules.get(here.module)?.routed === true;
   if (!isDescribed) return ref("RuntimeEntry");
   return ref(baseOf(live.orb, here) + FORMS[isLocalizedSchema(here) ? locales : "one"]);
 }
 
 function expandSchema(live: LiveOrb, schema: CompiledSchema, locales: Locales): JsonSchema {
+  // The links of a rich text are several references of one name.
+  const byName = Map.groupBy(schema.references, ({ name }) => name);
   const properties = schema.references.map((field): [string, JsonSchema] => {
-    let value = anyOf([targetSchema(live, field, locales), NULL]);
+    const all = byName.get(field.name)?.flatMap((one) => one.targets) ?? [];
+    const targets = all.map((target) => targetSchema(live, target, locales));
+    let value = anyOf([...new Map(targets.map((one) => [JSON.stringify(one), one])).values(), NULL]);
+    // References inside lists, or inside maps by language or market, are listed by the id of the entry.
+    if (field.parent !== undefined) {
+      const isById = field.list || field.repeated || locales === "all";
+      return [field.name, isById ? { type: "object", nullable: true, additionalProperties: value } : value];
+    }
     if (field.list) value = { type: "array", nullable: true, items: value };
     const maps = locales === "one" ? 0 : Number(field.translatable) + Number(field.marketSpecific);
     for (let i = 0; i < maps; i++) value = { type: "object", nullable: true, additionalProperties: value };
@@ -136,24 +147,29 @@ export function describeEntries(generic: Generic, live: LiveOrb, schema: Compile
   const collection = generic.paths[COLLECTION];
   const entry = resolved(generic, contentSchema(collection?.post?.responses["201"]));
   const list = resolved(generic, contentSchema(collection?.get?.responses["200"]));
-  const { expand: _, ...members } = (entry.properties ?? {}) as { [name: string]: JsonSchema };
+  const { expand: _, warnings = {}, ...members } = (entry.properties ?? {}) as { [name: string]: JsonSchema };
   const plain = { ...entry, properties: members };
   const { name, description } = schema.definition;
   const about = textOf(name, description);
   const only = (value: string): JsonSchema => ({ type: "string", enum: [value] });
+  const place = { orb: only(live.orb), module: only(schema.module), schema: only(schema.id) };
+  const sharedBelow = (prefix: string) => (inner: string, block: JsonSchema) => {
+    schemas[`${prefix}.${inner}`] = block;
+    return { $ref: `#/components/schemas/${prefix}.${inner}` };
+  };
   for (const locales of formsOf(schema)) {
     const its = base + FORMS[locales];
+    const share = sharedBelow(its);
     schemas[`${its}.Values`] = {
-      ...valuesSchema(schema, { use: "answer", locales, named, revealed: true }),
+      ...valuesSchema(schema, { use: "answer", locales, named, revealed: true, share }),
       description: NOT_GUARANTEED,
     };
     schemas[its] = {
       ...withMembers(plain, {
-        orb: only(live.orb),
-        module: only(schema.module),
-        schema: only(schema.id),
+        ...place,
         values: ref(`${its}.Values`),
         ...(schema.references.length === 0 ? {} : { expand: expandSchema(live, schema, locales) }),
+        ...(schema.references.length === 0 && richTextsOf(schema).length === 0 ? {} : { warnings }),
       }),
       description: [about, locales === "all" ? "With `locale=*`." : ""].filter(Boolean).join(" "),
     };
@@ -163,10 +179,15 @@ export function describeEntries(generic: Generic, live: LiveOrb, schema: Compile
     ...withMembers(plain, { values: { type: "object", maxProperties: 0 } }),
     description: "The response to a write by a caller who may not read drafts",
   };
-  const input = (use: "new" | "change") =>
+  const input = (use: "new" | "change" | "patch") =>
     anyOf(
       [...formsOf(schema)].reverse().map((locales) => ({
-        ...valuesSchema(schema, { use, locales, named }),
+        ...valuesSchema(schema, {
+          use,
+          locales,
+          named,
+          share: sharedBelow(`${base}${FORMS[locales]}.${PURPOSES[use]}`),
+        }),
         ...(isLocalizedSchema(schema) ? { description: INPUTS[locales] } : {}),
       })),
     );
@@ -174,12 +195,17 @@ export function describeEntries(generic: Generic, live: LiveOrb, schema: Compile
   const { put, patch } = generic.paths[`${COLLECTION}/{id}`] ?? {};
   schemas[`${base}.New`] = withMembers(resolved(generic, created), { values: input("new") });
   schemas[`${base}.Change`] = withMembers(resolved(generic, contentSchema(put?.requestBody)), {
+    ...place,
     values: input("change"),
   });
   schemas[`${base}.Patch`] = withMembers(resolved(generic, contentSchema(patch?.requestBody)), {
-    values: input("change"),
+    ...place,
+    values: input("patch"),
   });
 }
+
+/** Part of the names of schemas for values in requests. */
+const PURPOSES = { new: "New", change: "Change", patch: "Patch" } as const;
 
 const INPUTS: Record<Locales, string> = {
   all: "Without `locale` and `market`, or with `locale=*`: maps of all languages and markets",

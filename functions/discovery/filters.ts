@@ -2,6 +2,8 @@
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
 import type { FilterOperator, Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { AREAS } from "../../shared/definition/types/traits.ts";
+import { allFields, fieldsNamed } from "../../shared/definition/walk.ts";
 import { targetSchema } from "../../shared/entry/model/fields.ts";
 import {
   AGGREGATE_LIMITS,
@@ -27,6 +29,8 @@ const MEANINGS: Readonly<Record<FilterOperator, string>> = {
   lte: "Less or equal",
   contains: "Contains, ignoring case",
   startsWith: "Begins with, ignoring case",
+  near: "Is at most so far from a point: latitude, longitude, and a distance in m, km or mi. Without `sort`, the nearest entries come first.",
+  within: "Is in an area: its south, west, north and east sides in degrees",
   null: "`true`: has no value; `false`: has one",
 };
 
@@ -68,6 +72,11 @@ function oneFilter(subject: Subject, operator: FilterOperator): Parameter | unde
     operator === "contains" && field?.list === true ? "The list has this item" : MEANINGS[operator];
   if (operator === "null")
     return { name, in: "query", required: false, description, schema: { type: "boolean" } };
+  if (AREAS.has(operator)) {
+    const example = operator === "near" ? "52.5,13.4,10km" : "52.3,13.1,52.7,13.8";
+    const schema = { type: "string", maxLength: 100, example };
+    return { name, in: "query", required: false, description, schema };
+  }
   const value = comparedValue(subject);
   if (operator !== "in") {
     const schema = allowed === undefined ? value : { ...value, enum: allowed };
@@ -100,9 +109,14 @@ export const PROPERTY_FILTERS: readonly { $ref: string }[] = Object.keys(propert
   $ref: `#/components/parameters/${name}`,
 }));
 
+/** Returns the fields that filters can name: also those inside objects, one for each name. */
+function comparable(schema: CompiledSchema): CompiledField[] {
+  return [...new Map(allFields(schema).map((field) => [field.name, field])).values()];
+}
+
 /** Returns the query parameters that filter by the fields of a schema. */
-export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
-  return [...fields.values()].flatMap((field) =>
+export function fieldFilters(schema: CompiledSchema): Parameter[] {
+  return comparable(schema).flatMap((field) =>
     filtersOf({ kind: "field", name: field.name, type: field.type, field }, field.operators),
   );
 }
@@ -111,19 +125,26 @@ export function fieldFilters({ fields }: CompiledSchema): Parameter[] {
  * Returns the query parameters that filter by fields of referenced entries. Includes only the operator `eq`, to keep
  * the document small.
  */
-export function relatedFilters({ compiled }: LiveOrb, { fields }: CompiledSchema): Parameter[] {
-  return [...fields.values()].flatMap((via) =>
-    [...(targetSchema(compiled, via)?.fields.values() ?? [])]
+export function relatedFilters({ compiled }: LiveOrb, schema: CompiledSchema): Parameter[] {
+  return allFields(schema).flatMap((via) => {
+    const isOnly = fieldsNamed(schema, via.name).length === 1;
+    const fields = via.targets.flatMap((target) => {
+      const found = targetSchema(compiled, target);
+      return found === undefined || !isOnly ? [] : comparable(found);
+    });
+    return [...new Map(fields.reverse().map((field) => [field.name, field])).values()]
       .filter(({ operators }) => operators.includes("eq"))
       .flatMap((field) =>
         filtersOf({ kind: "field", name: `${via.name}.${field.name}`, type: field.type, field }, ["eq"]),
-      ),
-  );
+      );
+  });
 }
 
-export function sortParameter({ fields }: CompiledSchema): Parameter {
+export function sortParameter(schema: CompiledSchema): Parameter {
   const names = [
-    ...[...fields.values()].filter(({ sortable }) => sortable).map(({ name }) => name),
+    ...comparable(schema)
+      .filter(({ sortable }) => sortable)
+      .map(({ name }) => name),
     ...PROPERTIES,
   ];
   return commaSeparated(
@@ -138,9 +159,9 @@ export function sortParameter({ fields }: CompiledSchema): Parameter {
 }
 
 /** Describes the parameters of an aggregation: the values to compute, as an object, and the names to group by. */
-export function aggregateParameters({ fields }: CompiledSchema): Parameter[] {
+export function aggregateParameters(schema: CompiledSchema): Parameter[] {
   const subjects = [
-    ...[...fields.values()]
+    ...comparable(schema)
       .filter(({ sensitive }) => !sensitive)
       .map((field): Subject => ({ kind: "field", name: field.name, type: field.type, field })),
     ...PROPERTIES.map((name): Subject => ({ kind: "property", name, type: PROPERTY_TYPES[name] })),
@@ -185,7 +206,7 @@ export function fieldsParameter({ fields }: CompiledSchema): Parameter {
 }
 
 export function expandParameter({ references }: CompiledSchema): Parameter {
-  const names = references.map(({ name }) => name);
+  const names = [...new Set(references.map(({ name }) => name))];
   return commaSeparated("expand", "Reference fields whose entries are included in `expand`", {
     items: { type: "string", enum: names },
     maxItems: names.length,

@@ -6,7 +6,6 @@ import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { isPortable } from "../../shared/definition/portable.ts";
 import { definitionOf } from "../../shared/handlers/schema/reference.ts";
 import { isObject } from "../../shared/kernel/json.ts";
-import { freeName } from "./document.ts";
 
 const isText = (value: unknown) => typeof value === "string";
 const isFlag = (value: unknown) => typeof value === "boolean";
@@ -182,4 +181,66 @@ function complete(schema: JsonSchema): JsonSchema {
   if (schema.type === "array" && schema.items === undefined) return { ...schema, items: {} };
   const isOpen = schema.type === "object" && schema.additionalProperties === undefined;
   return isOpen && schema.properties === undefined ? { ...schema, additionalProperties: true } : schema;
+}
+
+const isSchema = (node: Json | undefined): node is JsonSchema => isObject(node);
+
+/** Returns whether a schema has only these members. */
+const hasOnly = (schema: JsonSchema, ...members: string[]) =>
+  Object.keys(schema).every((member) => members.includes(member));
+
+const COMBINED = ["$ref", "allOf", "anyOf", "oneOf"];
+
+/**
+ * In OpenAPI 3.0, `nullable` has no effect without `type`: a schema without `type` allows null anyway. Generators of
+ * clients make types of it that do not compile.
+ */
+function withoutVainNull(schema: JsonSchema): JsonSchema {
+  const { nullable, ...rest } = schema;
+  const isVain =
+    nullable === true && schema.type === undefined && COMBINED.every((name) => !(name in schema));
+  return isVain ? rest : schema;
+}
+
+/** Replaces a choice that ends with null, which is written as a schema without a type, by a choice of nullable types. */
+function withoutNullChoice(schema: JsonSchema): JsonSchema {
+  const { anyOf } = schema;
+  if (!Array.isArray(anyOf)) return schema;
+  const choices = anyOf as JsonSchema[];
+  const others = choices.filter((choice) => !(choice.nullable === true && hasOnly(choice, "nullable")));
+  if (others.length === choices.length || others.some(({ type }) => type === undefined)) return schema;
+  return { ...schema, anyOf: others.map((choice) => ({ ...choice, nullable: true })) };
+}
+
+/**
+ * Replaces an `allOf` of one reference and a schema without a type, which many generators of clients refuse. The
+ * reference keeps its own description.
+ */
+function withoutBarePart(schema: JsonSchema): JsonSchema {
+  const { allOf, ...rest } = schema;
+  if (!Array.isArray(allOf) || allOf.length !== 2) return schema;
+  const [base, bare] = allOf as [JsonSchema, JsonSchema];
+  if (base.$ref === undefined || !hasOnly(bare, "description", "nullable", "example")) return schema;
+  if (bare.nullable === true) return { ...rest, type: "object", nullable: true, allOf: [base] };
+  return hasOnly(schema, "allOf") ? base : schema;
+}
+
+/**
+ * Rewrites schemas, at any depth, that are valid but that generators of clients do not understand.
+ * @param node a part of an OpenAPI document that a program generated
+ */
+export function exactSchemas(node: Json): Json {
+  if (Array.isArray(node)) return node.map(exactSchemas);
+  if (!isSchema(node)) return node;
+  // Choices and combinations come first, because they depend on members that the next step removes.
+  const schema = withoutVainNull(withoutNullChoice(withoutBarePart(node)));
+  return Object.fromEntries(Object.entries(schema).map(([name, value]) => [name, exactSchemas(value)]));
+}
+
+/** Returns a name that is not taken yet and that OpenAPI allows for a component. */
+export function freeName(taken: object, wanted: string): string {
+  const base = wanted.replace(/[^A-Za-z0-9._-]+/g, "_");
+  let name = base;
+  for (let i = 2; Object.hasOwn(taken, name); i++) name = `${base}.${i}`;
+  return name;
 }

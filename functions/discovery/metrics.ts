@@ -1,8 +1,11 @@
 import { z } from "@hono/zod-openapi";
 import type { MiddlewareHandler } from "hono";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import type { LiveSummary } from "../../shared/definition/stored/live.ts";
+import { knownLosses, orbOfLoss } from "../../shared/definition/stored/losses.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/gauges.ts";
+import { copiesMissing, MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/gauges.ts";
+import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
+import { writeFault } from "../../shared/discovery/writable.ts";
 import { readHookFigures } from "../../shared/hooks/after/figures.ts";
 import { sameSecret } from "../../shared/kernel/ids.ts";
 import {
@@ -36,9 +39,15 @@ const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) =
   ["platform_orb_consumers", "Consumers of an orb's stream.", ({ info }) => info.state.consumer_count],
 ];
 
+const ageOf = ({ clock }: Deps, time: number | undefined) =>
+  time === undefined ? 0 : Math.max(0, clock.now() - time) / 1000;
+
 /** Returns the metrics of after-write hooks and schedules. Returns none if no application has any. */
-async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric[]> {
-  const figures = await readHookFigures(deps, orbs.slice(0, MAX_ORBS));
+async function hookMetrics(deps: Deps, orbs: readonly LiveSummary[]): Promise<Metric[]> {
+  const figures = await readHookFigures(
+    deps,
+    orbs.filter(({ queues }) => queues.length > 0).slice(0, MAX_ORBS),
+  );
   if (figures === null) return [];
   const { queues, deadLetters, worker } = figures;
   const outcomes = queues.flatMap(({ orb, hook, delivered, failed }): Sample[] => [
@@ -61,6 +70,18 @@ async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric
     ),
     metric(
       "gauge",
+      "platform_hook_unread",
+      "Revisions that no process has read for the hook yet.",
+      queues.map(({ orb, hook, unread }): Sample => [{ orb, hook }, unread]),
+    ),
+    metric(
+      "gauge",
+      "platform_hook_oldest_seconds",
+      "Age of the oldest revision or tick that is not delivered, by hook or schedule; 0 if none.",
+      queues.map(({ orb, hook, oldest }): Sample => [{ orb, hook }, ageOf(deps, oldest)]),
+    ),
+    metric(
+      "gauge",
       "platform_hook_dead_letters",
       "Deliveries of an orb that were given up within 30 days.",
       deadLetters.map(({ orb, count }): Sample => [{ orb }, count]),
@@ -68,13 +89,27 @@ async function hookMetrics(deps: Deps, orbs: readonly LiveOrb[]): Promise<Metric
   ];
 }
 
-async function brokerMetrics(deps: Deps): Promise<Metric[]> {
-  const { orbs, damaged, platform, sessions, roundTripMs, server, figures } = await readFigures(deps);
+async function brokerMetrics(deps: Deps, published: PublishedOrbs): Promise<Metric[]> {
+  const [{ orbs, damaged, platform, sessions, roundTripMs, server, figures }, fault, losses] =
+    await Promise.all([readFigures(deps, published), writeFault(deps), knownLosses(deps)]);
   const gauge = (name: string, help: string, value: Parameters<typeof metric>[3]) =>
     metric("gauge", name, help, value);
   return [
     gauge("platform_info", "Versions.", [[{ version: VERSION, broker: server.version }, 1]]),
     gauge("platform_broker_round_trip_seconds", "Round trip to the broker.", roundTripMs / 1000),
+    gauge("platform_broker_writable", "Whether the broker stores data.", fault === undefined ? 1 : 0),
+    gauge(
+      "platform_stream_copies_missing",
+      "Copies of the stream of histories that are away or far behind.",
+      copiesMissing(platform),
+    ),
+    gauge(
+      "platform_stream_loss",
+      "Streams that have lost messages, until an operator decides.",
+      losses
+        .slice(0, MAX_ORBS)
+        .map((loss): Sample => [{ stream: loss.stream, orb: orbOfLoss(loss) ?? "" }, 1]),
+    ),
     gauge("platform_orbs_published", "Published orbs.", orbs.length),
     gauge(
       "platform_orb_damaged",
@@ -123,10 +158,10 @@ const route = defineRoute({
   problems: [400, 401, 403],
 });
 
-export function metricsRoutes() {
+export function metricsRoutes(published: PublishedOrbs) {
   return newRouter().openapi(route, async (c) => {
     const own = c.var.host.metrics?.() ?? [];
-    const text = renderMetrics([...own, ...(await brokerMetrics(c.var.deps))]);
+    const text = renderMetrics([...own, ...(await brokerMetrics(c.var.deps, published))]);
     return c.body(text, 200, { "content-type": METRICS_TYPE }) as never;
   });
 }

@@ -2,9 +2,10 @@ import { type OpenAPIHono, z } from "@hono/zod-openapi";
 import { cookieName } from "../../shared/access/authenticate.ts";
 import { PLATFORM_REALM, SHARED_REALM } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { liveDefinitions } from "../../shared/definition/stored/live.ts";
-import type { Config, Deps } from "../../shared/deps.ts";
+import { type LiveSummary, liveOrb } from "../../shared/definition/stored/live.ts";
+import type { Config } from "../../shared/deps.ts";
 import { DESCRIBED } from "../../shared/discovery/cached-value.ts";
+import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
@@ -21,20 +22,26 @@ import {
 import type { OrbPart } from "./entry-schemas.ts";
 import { PROPERTY_FILTERS, propertyFilters } from "./filters.ts";
 import { describeOrb } from "./orb.ts";
-import { publishedRoutes } from "./published.ts";
+import { type Asked, publishedRoutes } from "./published.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
 
 export interface Described {
   own: OpenAPIHono<AppEnv>;
   runtime: OpenAPIHono<AppEnv>;
+  published: PublishedOrbs;
 }
-
-type Parts = Map<string, { live: LiveOrb; part: OrbPart }>;
 
 const Description = z.looseObject({
   openapi: z.string().openapi({ example: "3.0.3" }),
   info: z.looseObject({ title: z.string(), version: z.string() }),
   paths: z.record(z.string(), z.unknown()),
+  "x-orbs": z
+    .array(z.object({ id: z.string(), name: z.string().optional(), openapi: z.string() }))
+    .optional()
+    .openapi({
+      description:
+        "The published orbs in order of their ids, without `orb`. Beyond a million characters, the list ends: `/api/discovery` has all orbs",
+    }),
 });
 
 const cookieScheme = (config: Config, realm: string, description: string) => ({
@@ -93,76 +100,78 @@ class Describer {
     return this.#fixed;
   }
 
-  async parts(deps: HandlerDeps): Promise<Parts> {
-    const [{ orbs }, entries] = await Promise.all([liveDefinitions(deps), listHandlers(deps)]);
-    const handlers: Handlers = new Map(entries.map((entry) => [entry.name, entry]));
+  /** Describes the platform's routes, or those of one application. Undefined if it is not published. */
+  async document({ deps, orbs, state, orb }: Asked<Handlers>): Promise<ApiDocument | undefined> {
+    if (orb === undefined) return { ...this.#describe(deps), "x-orbs": linksTo(orbs) };
+    const live = await liveOrb(deps, orb);
+    if (live === null) return undefined;
     const { generic, own } = this.#base();
     const source = { paths: generic.paths, components: own.components };
-    const described: Parts = new Map();
-    for (const live of orbs) {
-      try {
-        described.set(live.orb, { live, part: describeOrb(source, live, handlers, deps.config) });
-      } catch (error) {
-        // An application that cannot be described must not affect the others. Leave it out of the document.
-        deps.log.error("an orb cannot be described", { orb: live.orb, error: String(error) });
-      }
-    }
-    return described;
+    return this.#describe(deps, { live, part: describeOrb(source, live, state, deps.config) });
   }
 
-  /**
-   * @param orb id of the only application to describe. If undefined, describes all applications and the
-   * platform's routes.
-   */
-  document(all: Parts, { config }: Deps, orb: string | undefined): ApiDocument | undefined {
+  #describe({ config }: HandlerDeps, only?: { live: LiveOrb; part: OrbPart }): ApiDocument {
     const { own } = this.#base();
-    const one = orb === undefined ? undefined : all.get(orb);
-    if (orb !== undefined && one === undefined) return undefined;
-    const only = one?.live;
-    const parts = (one === undefined ? [...all.values()] : [one]).map(({ part }) => part);
-    const merged = <K extends "paths" | "schemas" | "securitySchemes">(member: K) =>
-      Object.assign({}, ...parts.map((part) => part[member])) as OrbPart[K];
     return {
       ...own,
-      info:
-        only === undefined
-          ? own.info
-          : {
-              ...own.info,
-              title: only.document.name ?? only.orb,
-              description: [only.document.description, DESCRIPTION].filter(Boolean).join("\n\n"),
-            },
+      info: only === undefined ? own.info : infoOf(own, only.live),
       servers: [{ url: config.publicUrl }],
-      tags: [...(only === undefined ? own.tags : []), ...parts.flatMap(({ tags }) => tags)],
-      paths: { ...(only === undefined ? own.paths : {}), ...merged("paths") },
+      tags: only === undefined ? own.tags : only.part.tags,
+      paths: only === undefined ? own.paths : only.part.paths,
       components: {
         ...own.components,
-        schemas: { ...own.components.schemas, ...merged("schemas") },
+        schemas: { ...own.components.schemas, ...only?.part.schemas },
         securitySchemes: {
           ...own.components.securitySchemes,
           cookie: cookieScheme(config, SHARED_REALM, "Session of the shared realm"),
           platformCookie: cookieScheme(config, PLATFORM_REALM, "Session of a platform admin"),
-          ...merged("securitySchemes"),
+          ...only?.part.securitySchemes,
         },
       },
     };
   }
 }
 
+const infoOf = ({ info }: ApiDocument, { document, orb }: LiveOrb) => ({
+  ...info,
+  title: document.name ?? orb,
+  description: [document.description, DESCRIPTION].filter(Boolean).join("\n\n"),
+});
+
+/** Maximum characters of the list of orbs. With names of usual length, it has about 10,000 orbs. */
+const LINKS_LENGTH = 1_000_000;
+
+/** Lists the published orbs with the URLs of their descriptions. */
+function linksTo(orbs: readonly LiveSummary[]) {
+  let length = 0;
+  const links = orbs.map(({ orb, name }) => ({
+    id: orb,
+    ...(name === undefined ? {} : { name }),
+    openapi: `/api/openapi?orb=${orb}`,
+  }));
+  const end = links.findIndex((link) => {
+    length += JSON.stringify(link).length;
+    return length > LINKS_LENGTH;
+  });
+  return end === -1 ? links : links.slice(0, end);
+}
+
 /** Register all routes before the first request, which caches the OpenAPI document. */
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
-  return publishedRoutes({
+  return publishedRoutes<Handlers>({
     path: "/api/openapi",
     operationId: "getOpenApi",
     summary: "Get this API description",
     description:
-      "OpenAPI 3.0 description of the platform's routes and of all published orbs, or of one orb with `orb`.",
+      "OpenAPI 3.0 description of the platform's routes, or of the routes of one orb with `orb`. Without `orb`, `x-orbs` lists the published orbs with the paths of their descriptions.",
     response: "The description",
     schema: Description,
-    orb: "Id of a published orb, to describe only its routes",
+    orb: "Id of a published orb, to describe its routes",
+    paged: false,
+    published: described.published,
     buckets: DESCRIBED,
-    read: (deps) => describer.parts(deps),
-    show: (parts, deps, orb) => describer.document(parts, deps, orb),
+    read: async (deps) => new Map((await listHandlers(deps)).map((entry) => [entry.name, entry])),
+    show: (asked) => describer.document(asked),
   });
 }

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { FIELD_TYPE_NAMES, MODULE_TYPES } from "../../shared/definition/document/document.ts";
+import { FIELD_WIDTHS, MODULE_TYPES, NUMBER_FORMATS } from "../../shared/definition/document/document.ts";
+import { FIELD_TYPE_NAMES } from "../../shared/definition/types/traits.ts";
 import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/contract/types.ts";
 
 const words = {
@@ -19,36 +20,90 @@ const AccessOverview = z
   ])
   .openapi({ description: "The short form if it says the same, otherwise a list for each action" });
 
-const FieldOverview = z
+const FlatFieldOverview = z
   .object({
     name: z.string().openapi({ example: "title" }),
     type: z.enum(FIELD_TYPE_NAMES),
     label: z.string().optional(),
     description: z.string().optional(),
-    required: z.boolean(),
+    required: z.union([z.boolean(), z.literal("allLanguages")]).openapi({
+      description:
+        "Whether an entry needs a value; allLanguages: published entries need one in every language",
+    }),
     list: z.boolean(),
     translatable: z.boolean().openapi({ description: "Has a value for each language" }),
     marketSpecific: z.boolean().openapi({ description: "Has a value for each market" }),
     sensitive: z.boolean().openapi({ description: "Masked in responses" }),
     unique: z.boolean(),
+    key: z.boolean().openapi({ description: "Whether a value addresses an entry: `…/by/{field}/{value}`" }),
     access: z.object({ read: callers.optional(), write: callers.optional() }).optional().openapi({
       description:
         "Callers who may read and set the field, if these are not all callers who may read and write the entry",
     }),
-    ref: z.string().optional().openapi({ description: "Target of the reference: orbId/moduleId/schemaId" }),
-    options: z.string().optional().openapi({ description: "Path of the list of possible targets" }),
+    ref: z
+      .union([z.string(), z.array(z.string())])
+      .optional()
+      .openapi({
+        description:
+          "Target of the reference: orbId/moduleId/schemaId. A list if the values name the schema: `{ schema, id }`",
+      }),
+    options: z
+      .string()
+      .optional()
+      .openapi({ description: "Path of the list of possible targets, if all are in one schema" }),
     enum: z.array(z.union([z.string(), z.number(), z.boolean()])).optional(),
     default: z.unknown().optional(),
     min: z.union([z.number(), z.string()]).optional(),
     max: z.union([z.number(), z.string()]).optional(),
+    from: z.string().optional().openapi({ description: "The field of which a slug is made" }),
+    scale: z.int().optional().openapi({ description: "Digits after the point of a decimal number" }),
     pattern: z.string().optional().openapi({ description: "Pattern in RE2 syntax" }),
+    message: z
+      .union([z.string(), z.record(z.string(), z.string())])
+      .optional()
+      .openapi({
+        description:
+          "What to tell people about a value that does not match the pattern; a text, or one per language",
+      }),
+    group: z.string().optional().openapi({ description: "Section of the form" }),
+    width: z.enum(FIELD_WIDTHS).optional().openapi({ description: "Width in the form" }),
+    placeholder: z.string().optional().openapi({ description: "What an empty input shows" }),
+    showIf: z.unknown().optional().openapi({
+      description:
+        "JsonLogic rule over the entry's values; if it is not met, forms hide the field, and it is not required",
+    }),
+    styles: z.array(z.string()).optional().openapi({ description: "Styles that rich text allows" }),
+    marks: z.array(z.string()).optional().openapi({ description: "Marks that rich text allows" }),
+    lists: z.array(z.string()).optional().openapi({ description: "Lists that rich text allows" }),
+    links: z.array(z.string()).optional().openapi({
+      description: "Schemas to whose entries links of rich text may lead: orbId/moduleId/schemaId",
+    }),
+    format: z.enum(NUMBER_FORMATS).optional().openapi({ description: "How people see a number" }),
     search: z.boolean().openapi({ description: "The parameter `search` finds entries by its words" }),
     sortable: z.boolean(),
     filters: z
       .array(z.string())
       .openapi({ description: "Supported filter operators", example: ["eq", "in"] }),
+    path: z.string().optional().openapi({
+      description: "Name that filters use for a field inside an object, such as `seo.title`",
+    }),
   })
-  .openapi("FieldOverview");
+  .openapi({ description: "A field, without the fields of its objects" });
+
+export interface FieldView extends z.infer<typeof FlatFieldOverview> {
+  fields?: FieldView[] | undefined;
+  blocks?: { component: string; fields: FieldView[] }[] | undefined;
+}
+
+const innerFields = () => z.array(z.lazy((): z.ZodType<FieldView> => FieldOverview));
+
+const FieldOverview = FlatFieldOverview.extend({
+  fields: innerFields().optional().openapi({ description: "The fields of the objects" }),
+  blocks: z
+    .array(z.object({ component: z.string(), fields: innerFields() }))
+    .optional()
+    .openapi({ description: "The fields of each component that blocks can have" }),
+}).openapi("FieldOverview");
 
 const SchemaOverview = z
   .object({
@@ -116,6 +171,17 @@ const OrbOverview = z
   })
   .openapi("OrbOverview");
 
+export const UnusableOrbSchema = z
+  .object({
+    id: z.string().openapi({ example: "shop" }),
+    reason: z.string().openapi({
+      description:
+        "`newer_version`: a newer version of the platform stored the definition. Others: it is damaged",
+      example: "newer_version",
+    }),
+  })
+  .openapi("UnusableOrb");
+
 export const Overview = z
   .object({
     version: z.string(),
@@ -127,11 +193,19 @@ export const Overview = z
       streams: z.string().openapi({ description: "Streams that a signed-in user can read" }),
     }),
     orbs: z.array(OrbOverview),
+    unusableOrbs: z.array(UnusableOrbSchema).optional().openapi({
+      description:
+        "Published orbs of this page whose stored definition cannot be used. Their routes are 503, all others work",
+    }),
+    nextCursor: z
+      .string()
+      .nullable()
+      .openapi({ description: "Cursor of the next page; null on the last one" }),
   })
   .openapi("Discovery");
 
 export type AccessView = z.infer<typeof AccessOverview>;
 
-export type FieldView = z.infer<typeof FieldOverview>;
-
 export type OrbView = z.infer<typeof OrbOverview>;
+
+export type UnusableOrb = z.infer<typeof UnusableOrbSchema>;

@@ -1,12 +1,21 @@
 /** Lists published applications in enough detail to build menus and forms. */
 import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
-import type { CompiledField, CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
+import {
+  type CompiledField,
+  type CompiledModule,
+  type CompiledSchema,
+  isKey,
+} from "../../shared/definition/compile.ts";
 import { accessLists, shownAccess } from "../../shared/definition/document/access.ts";
 import type { SchemaToken } from "../../shared/definition/document/home.ts";
+import { sourceOf } from "../../shared/definition/document/source.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { liveDefinitions } from "../../shared/definition/stored/live.ts";
+import { allowedIn } from "../../shared/definition/rich-text.ts";
+import { liveOrb } from "../../shared/definition/stored/live.ts";
+import { isUnusable, unreadableAt } from "../../shared/definition/stored/readable.ts";
 import { LISTED } from "../../shared/discovery/cached-value.ts";
+import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
 import { describedRoutes } from "../../shared/handlers/contract/http.ts";
 import { type Handler, type HandlerDeps, isRemote } from "../../shared/handlers/contract/types.ts";
@@ -14,12 +23,42 @@ import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
-import { type AccessView, type FieldView, type OrbView, Overview } from "./overview-schemas.ts";
-import { publishedRoutes } from "./published.ts";
+import { writeOrbPlace } from "../http/cursors.ts";
+import {
+  type AccessView,
+  type FieldView,
+  type OrbView,
+  Overview,
+  type UnusableOrb,
+} from "./overview-schemas.ts";
+import { type Asked, publishedRoutes } from "./published.ts";
 import { describedIn } from "./typed-handlers.ts";
 
 function present<T extends object>(members: T): { [K in keyof T]: Exclude<T[K], undefined> } {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as never;
+}
+
+/**
+ * Returns the views of the fields that each object has: under the component's id for blocks, else under `fields`. If
+ * the objects are references to several schemas, all have the same fields.
+ */
+function innerViews({ shapes, blocks, kind }: CompiledField, paths: ReadonlyMap<string, string>) {
+  const views = [...(shapes ?? [])].map(([component, fields]) => ({
+    component,
+    fields: [...fields.values()].map((field) => fieldView(field, paths)),
+  }));
+  if (blocks) return { blocks: views };
+  const kinds = views.flatMap(({ fields }) => fields.find(({ name }) => name === kind)?.enum ?? []);
+  return {
+    fields: views[0]?.fields.map((one) => (one.name === kind ? { ...one, enum: kinds } : one)),
+  };
+}
+
+/** Returns what a field of rich text allows, apart from its components. */
+function formatsOf({ definition }: CompiledField) {
+  if (definition.type !== "richText") return {};
+  const { styles, marks, lists, links } = allowedIn(definition);
+  return { styles: [...styles], marks: [...marks], lists: [...lists], links: [...links] };
 }
 
 function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): FieldView {
@@ -33,33 +72,52 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
     default: standard,
     min,
     max,
+    scale,
     pattern,
+    message,
+    group,
+    width,
+    placeholder,
+    showIf,
+    format,
     access,
   } = field.definition;
-  const { target } = field;
+  const [target, ...others] = field.targets;
   return {
     name,
     type,
-    required: field.required,
+    ...(field.parent === undefined || field.isPart ? {} : { path: field.name }),
+    required: field.always || (field.definition.required ?? false),
     list: field.list,
     translatable: field.translatable,
     marketSpecific: field.marketSpecific,
     sensitive: field.sensitive,
     unique: field.unique,
+    key: isKey(field),
     search: field.searched,
     sortable: field.sortable,
-    filters: [...field.operators],
+    filters: field.isPart ? [] : [...field.operators],
     ...present({
       label,
       description,
       ref,
-      options: target === undefined ? undefined : paths.get(placeOf(target.orb, target)),
+      options: target === undefined || others.length > 0 ? undefined : paths.get(placeOf(target.orb, target)),
       enum: allowed,
       default: standard,
       min,
       max,
+      from: sourceOf(field.definition),
+      scale,
       pattern,
+      message,
+      group,
+      width,
+      placeholder,
+      showIf,
+      format,
       access,
+      ...formatsOf(field),
+      ...innerViews(field, paths),
     }),
   };
 }
@@ -153,15 +211,86 @@ function pathsOf(orbs: readonly LiveOrb[]): Map<string, string> {
   return paths;
 }
 
-async function overview(deps: HandlerDeps): Promise<OrbView[]> {
-  const [{ orbs }, entries, mappings] = await Promise.all([
-    liveDefinitions(deps),
-    listHandlers(deps),
-    listMappings(deps.store),
-  ]);
-  const handlers = new Map(entries.map((entry) => [entry.name, entry]));
-  const paths = pathsOf(orbs);
-  return orbs.map((live) => orbView(live, handlers, mappings, paths));
+interface Registered {
+  handlers: ReadonlyMap<string, Handler | FaultyEntry>;
+  mappings: readonly Mapping[];
+}
+
+async function registered(deps: HandlerDeps): Promise<Registered> {
+  const [entries, mappings] = await Promise.all([listHandlers(deps), listMappings(deps.store)]);
+  return { handlers: new Map(entries.map((entry) => [entry.name, entry])), mappings };
+}
+
+/** Orbs whose definitions are read at the same time. */
+const AT_ONCE = 16;
+
+interface FoundOrbs {
+  live: LiveOrb[];
+  unusable: UnusableOrb[];
+}
+
+async function liveOrUnusable(deps: HandlerDeps, id: string): Promise<LiveOrb | UnusableOrb | null> {
+  try {
+    return await liveOrb(deps, id);
+  } catch (error) {
+    if (!isUnusable(error)) throw error;
+    return { id, reason: unreadableAt(error) === undefined ? "damaged" : "newer_version" };
+  }
+}
+
+async function findOrbs(deps: HandlerDeps, ids: readonly string[]): Promise<FoundOrbs> {
+  const found: FoundOrbs = { live: [], unusable: [] };
+  for (let i = 0; i < ids.length; i += AT_ONCE) {
+    for (const one of await Promise.all(ids.slice(i, i + AT_ONCE).map((id) => liveOrUnusable(deps, id)))) {
+      if (one === null) continue;
+      if ("reason" in one) found.unusable.push(one);
+      else found.live.push(one);
+    }
+  }
+  return found;
+}
+
+/** Returns the ids of the other applications to which fields of an application refer. */
+function targetsOf({ orb, compiled }: LiveOrb): Set<string> {
+  const targets = new Set<string>();
+  for (const module of compiled.modules.values())
+    for (const schema of module.schemas.values())
+      for (const target of schema.references.flatMap((field) => field.targets))
+        if (target.orb !== orb) targets.add(target.orb);
+  return targets;
+}
+
+async function viewsOf(
+  deps: HandlerDeps,
+  ids: readonly string[],
+  { handlers, mappings }: Registered,
+): Promise<{ views: OrbView[]; unusable: UnusableOrb[] }> {
+  const { live: orbs, unusable } = await findOrbs(deps, ids);
+  const targets = new Set(orbs.flatMap((live) => [...targetsOf(live)]));
+  const paths = pathsOf([...orbs, ...(await findOrbs(deps, [...targets])).live]);
+  return { views: orbs.map((live) => orbView(live, handlers, mappings, paths)), unusable };
+}
+
+/** A page with more characters ends, even if it has fewer orbs than `limit`. */
+const PAGE_LENGTH = 1_000_000;
+
+async function pageOf({ deps, orbs, state, limit, after }: Asked<Registered>) {
+  const ids = orbs.map(({ orb }) => orb);
+  const rest = after === undefined ? ids : ids.filter((orb) => orb > after.orb);
+  const page: OrbView[] = [];
+  const unusableOrbs: UnusableOrb[] = [];
+  let length = 0;
+  let at = 0;
+  while (at < rest.length && page.length < limit && length < PAGE_LENGTH) {
+    const some = rest.slice(at, at + Math.min(AT_ONCE, limit - page.length));
+    const { views, unusable } = await viewsOf(deps, some, state);
+    unusableOrbs.push(...unusable);
+    at += some.length;
+    length += JSON.stringify(views).length;
+    page.push(...views);
+  }
+  const last = at < rest.length ? rest[at - 1] : undefined;
+  return { orbs: page, unusableOrbs, next: last === undefined ? null : { orb: last, number: 0 } };
 }
 
 const LINKS = {
@@ -172,22 +301,34 @@ const LINKS = {
   streams: "/api/streams/",
 };
 
-export function overviewRoutes() {
-  return publishedRoutes({
+const OPERATION = "discover";
+
+export function overviewRoutes(published: PublishedOrbs) {
+  return publishedRoutes<Registered>({
     path: "/api/discovery",
-    operationId: "discover",
+    operationId: OPERATION,
     summary: "List published orbs with their modules, schemas, fields and handlers",
     description:
-      "Contains everything that a program needs to build menus and forms. Lists only published orbs.",
+      "Contains everything that a program needs to build menus and forms. Lists only published orbs, in order of their ids. A page ends early if its orbs are large. Follow `nextCursor`.",
     response: "The overview",
     schema: Overview,
     orb: "Only this orb",
+    paged: true,
+    published,
     buckets: LISTED,
-    read: overview,
-    show: (all, _, orb) => {
-      const orbs = orb === undefined ? all : all.filter(({ id }) => id === orb);
-      if (orb !== undefined && orbs.length === 0) return undefined;
-      return { version: VERSION, links: LINKS, orbs } satisfies z.infer<typeof Overview>;
+    read: registered,
+    async show(asked) {
+      const { deps, state, orb } = asked;
+      if (orb !== undefined && (await liveOrb(deps, orb)) === null) return undefined;
+      const { orbs, unusableOrbs, next } =
+        orb === undefined
+          ? await pageOf(asked)
+          : { orbs: (await viewsOf(deps, [orb], state)).views, unusableOrbs: [], next: null };
+      const nextCursor = writeOrbPlace(OPERATION, next);
+      const shown = { version: VERSION, links: LINKS, orbs, nextCursor };
+      return (unusableOrbs.length === 0 ? shown : { ...shown, unusableOrbs }) satisfies z.infer<
+        typeof Overview
+      >;
     },
   });
 }

@@ -1,15 +1,28 @@
 /**
  * Creates routes whose response depends only on the published applications. The query parameter `orb` selects one
- * application.
+ * application. Without it, the response has a bounded size.
  */
 import { z } from "@hono/zod-openapi";
-import { noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { type LiveSummary, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
+import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { sha256 } from "../../shared/kernel/ids.ts";
+import { type OrbPlace, readOrbPlace } from "../http/cursors.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { header, IfNoneMatch, json } from "../http/schemas.ts";
+import { Cursor, header, IfNoneMatch, json, Limit } from "../http/schemas.ts";
+
+/** A request for one application, or for a page of all. */
+export interface Asked<State> {
+  deps: HandlerDeps;
+  /** All published applications in order of their ids. */
+  orbs: readonly LiveSummary[];
+  state: State;
+  orb: string | undefined;
+  limit: number;
+  after: OrbPlace | undefined;
+}
 
 interface Published<State> {
   path: string;
@@ -19,20 +32,77 @@ interface Published<State> {
   response: string;
   schema: z.ZodType;
   orb: string;
-  /** Key-value buckets from which the response is computed. A change in any of them makes the response outdated. */
+  /** Whether the response about all applications has pages. */
+  paged: boolean;
+  published: PublishedOrbs;
+  /** Further key-value buckets from which the response is computed. A change in any of them makes it outdated. */
   buckets: readonly string[];
   read: (deps: HandlerDeps) => Promise<State>;
-  show: (state: State, deps: HandlerDeps, orb: string | undefined) => object | undefined;
+  /** Returns undefined if the application is not published. */
+  show: (asked: Asked<State>) => Promise<object | undefined>;
 }
 
-/** Serves a response from memory, with an ETag, until one of the buckets changes. */
-export function publishedRoutes<State>({ buckets, read, show, ...texts }: Published<State>) {
+interface Rendered {
+  bytes: Uint8Array<ArrayBuffer>;
+  tag: string;
+}
+
+/** Maximum bytes of encoded responses that one route keeps. */
+const KEPT_BYTES = 8_000_000;
+
+/** Encoded responses for one state of the definitions. */
+class RenderedResponses {
+  readonly #known = new Map<string, Rendered>();
+  #bytes = 0;
+  #of: readonly unknown[] = [];
+
+  /** Forgets all responses if a part of the state has changed. */
+  require(...of: readonly unknown[]): void {
+    if (of.length === this.#of.length && of.every((part, i) => part === this.#of[i])) return;
+    this.#of = of;
+    this.#clear();
+  }
+
+  #clear(): void {
+    this.#known.clear();
+    this.#bytes = 0;
+  }
+
+  get(key: string): Rendered | undefined {
+    return this.#known.get(key);
+  }
+
+  async add(key: string, value: object): Promise<Rendered> {
+    const of = this.#of;
+    // Cache bytes, because strings may take twice the memory and must be encoded for each response.
+    const bytes = new TextEncoder().encode(JSON.stringify(value));
+    const made = { bytes, tag: `"${(await sha256(bytes)).slice(0, 22)}"` };
+    if (of !== this.#of) return made;
+    if (this.#bytes + bytes.length > KEPT_BYTES) this.#clear();
+    this.#known.set(key, made);
+    this.#bytes += bytes.length;
+    return made;
+  }
+}
+
+const PAGE = z.object({ limit: Limit, cursor: Cursor });
+
+/** Serves a response from memory, with an ETag, until a definition or one of the buckets changes. */
+export function publishedRoutes<State>({
+  buckets,
+  published,
+  paged,
+  read,
+  show,
+  ...texts
+}: Published<State>) {
   const { path, operationId, summary, description, response, schema, orb: about } = texts;
-  const kept = new CachedValue(buckets, async (deps) => ({
-    state: await read(deps),
-    /** Encoded responses by application id. The key `undefined` holds the response for all applications. */
-    rendered: new Map<string | undefined, { bytes: Uint8Array<ArrayBuffer>; tag: string }>(),
-  }));
+  const kept = new CachedValue(buckets, async (deps) => ({ state: await read(deps) }));
+  const rendered = new RenderedResponses();
+  const whole = z.strictObject({
+    orb: z.string().optional().openapi({ description: about, example: "shop" }),
+  });
+  const query = paged ? whole.extend(PAGE.shape) : whole;
   const route = defineRoute({
     method: "get",
     path,
@@ -41,12 +111,7 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
     description,
     tags: ["Discovery"],
     security: [],
-    request: {
-      headers: IfNoneMatch,
-      query: z.strictObject({
-        orb: z.string().optional().openapi({ description: about, example: "shop" }),
-      }),
-    },
+    request: { headers: IfNoneMatch, query },
     responses: {
       200: json(response, schema, { ETag: header(`Changes with ${response.toLowerCase()}`) }),
       304: { description: "Not modified" },
@@ -54,18 +119,20 @@ export function publishedRoutes<State>({ buckets, read, show, ...texts }: Publis
     problems: [400, 404],
   });
   return newRouter().openapi(route, async (c) => {
+    const { deps } = c.var;
     const { orb } = c.req.valid("query");
-    const { state, rendered } = await kept.get(c.var.deps);
-    let known = rendered.get(orb);
-    if (known === undefined) {
-      const value = show(state, c.var.deps, orb);
+    const { limit, cursor } = paged ? PAGE.parse(c.req.query()) : { limit: 1, cursor: undefined };
+    const after = readOrbPlace(operationId, cursor);
+    const [orbs, known] = await Promise.all([published.list(deps), kept.get(deps)]);
+    rendered.require(orbs, known);
+    const key = JSON.stringify(orb === undefined ? [limit, after] : orb);
+    let made = rendered.get(key);
+    if (made === undefined) {
+      const value = await show({ deps, orbs, state: known.state, orb, limit, after });
       if (value === undefined) throw noLiveOrb();
-      // Cache bytes, because strings may take twice the memory and must be encoded for each response.
-      const bytes = new TextEncoder().encode(JSON.stringify(value));
-      known = { bytes, tag: `"${(await sha256(bytes)).slice(0, 22)}"` };
-      rendered.set(orb, known);
+      made = await rendered.add(key, value);
     }
-    const { bytes, tag } = known;
+    const { bytes, tag } = made;
     c.header("etag", tag);
     c.header("cache-control", "public, no-cache");
     if (matchesTag(c.req.header("if-none-match"), tag)) return c.body(null, 304);

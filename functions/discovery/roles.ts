@@ -1,8 +1,7 @@
 import { allowedBy } from "../../shared/access/authorize.ts";
-import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { type Grant, lowestRole } from "../../shared/definition/document/access.ts";
-import { definitions } from "../runtime/definitions.ts";
+import { operationWithId } from "../runtime/operations.ts";
 import type { Operation } from "./document.ts";
 
 /** Removes anonymous access from the security requirements of an operation, unless the role is `public`. */
@@ -17,24 +16,6 @@ export const ROLE_DESCRIPTIONS: Record<string, string> = {
   admin: "Admins of the orb",
   owner: "Owners of the orb",
   handler: "Handlers of the orb, for their callers",
-};
-
-const OPERATIONS: Record<keyof typeof definitions, EntryOperation> = {
-  list: "read",
-  get: "read",
-  create: "create",
-  update: "update",
-  patch: "update",
-  remove: "delete",
-  patchMany: "update",
-  removeMany: "delete",
-  publish: "publish",
-  unpublish: "unpublish",
-  archive: "archive",
-  restore: "restore",
-  revisions: "readRevisions",
-  revision: "readRevisions",
-  revert: "update",
 };
 
 /** Describes in words which callers a grant allows. */
@@ -53,9 +34,6 @@ export function callersOf({ least, own, roles, handlers }: Grant): string {
 
 /** Returns which callers may perform an operation on the entries of a schema. */
 export function requiredRole(schema: CompiledSchema, operationId: string): { text: string; role: string } {
-  const name = namesOf.find((each) => definitions[each].operationId === operationId) ?? "update";
-  const grant = schema.access[allowedBy(OPERATIONS[name])];
+  const grant = schema.access[allowedBy(operationWithId(operationId)?.right ?? "update")];
   return { text: `${callersOf(grant)}.`, role: lowestRole(grant) };
 }
-
-const namesOf = Object.keys(OPERATIONS) as (keyof typeof definitions)[];

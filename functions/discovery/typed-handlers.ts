@@ -2,7 +2,7 @@
  * Describes the built-in handlers for one application. Their input and output schemas list the fields of that
  * application's schemas.
  */
-import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import type { CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
 import { listsNames, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
 import type { ModuleType } from "../../shared/definition/document/document.ts";
 import type { Json } from "../../shared/definition/fields/index.ts";
@@ -83,8 +83,30 @@ function choice(forms: readonly Described[]): Described {
   return forms.length === 1 && only !== undefined ? only : { anyOf: [...forms] };
 }
 
+/** Narrows the input of `rules.evaluate` to the names of the modules and schemas with rules. */
+function forRules(input: Described, modules: readonly CompiledModule[]): Described {
+  const properties = input.properties as { [name: string]: Described };
+  const required = [...(input.required as string[]), ...(modules.length > 1 ? ["module"] : [])];
+  return choice(
+    modules.map(({ id, schemas }) => ({
+      ...input,
+      required,
+      properties: {
+        ...properties,
+        module: { ...properties.module, enum: [id] },
+        schema: { ...properties.schema, enum: [...schemas.keys()] },
+      },
+    })),
+  );
+}
+
 /** Returns the handler with input and output schemas that are specific to this application. */
 export function describedIn<H extends Handler>(live: LiveOrb, handler: H): H {
+  if (handler.name === "rules.evaluate" && handler.kind === "local") {
+    const modules = [...live.compiled.modules.values()].filter(({ type }) => type === "RULES");
+    const described = modules.length > 0 && modules.length <= MOST_SCHEMAS;
+    return described ? { ...handler, input: forRules(handler.input as Described, modules) } : handler;
+  }
   const typed = Object.hasOwn(TYPED, handler.name) ? TYPED[handler.name] : undefined;
   if (typed === undefined || handler.kind !== "local") return handler;
   const modules = [...live.compiled.modules.values()].filter(({ type }) => type === typed.type);

@@ -19,6 +19,7 @@ const FileSchema = z
       description: "Main colour of an image, if the orb has variants",
       example: "#1f2a30",
     }),
+    animated: z.boolean().optional().openapi({ description: "`true` for an image with several frames" }),
   })
   .openapi("File");
 
@@ -134,7 +135,7 @@ export const fileDefinitions = {
               .default(LINK_SECONDS.default)
               .openapi({ description: "Lifetime of the link" }),
           })
-          .openapi("NewFileLink"),
+          .openapi("FileLinkInput"),
         false,
       ),
     },

@@ -1,5 +1,6 @@
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { handlerRefusal } from "../../shared/access/refusals.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { isShown } from "../../shared/files/content-type.ts";
 import {
@@ -48,7 +49,16 @@ async function hasLink(
   throw new AppError("forbidden", "link_expired", detail);
 }
 
+/** Browsers and proxies ask again before they show a file of an entry, because the entry may be unpublished. */
+const CACHING = {
+  public: "public, max-age=300",
+  open: "public, no-cache",
+  private: "private, no-cache",
+} as const;
+
 function headersFor({ record, reading }: FoundFile, signed: boolean, saves: boolean): Record<string, string> {
+  // If a file can be read without a session, pages of other origins may embed it.
+  const isOpen = reading !== "private" || signed;
   const kind = !saves && isShown(record.type) ? "inline" : "attachment";
   const isText = record.type.startsWith("text/") || record.type === "application/json";
   return {
@@ -57,10 +67,9 @@ function headersFor({ record, reading }: FoundFile, signed: boolean, saves: bool
     "accept-ranges": "bytes",
     "content-disposition": disposition(kind, record.name),
     "content-security-policy": SANDBOX,
-    "cache-control": reading === "public" ? "public, max-age=300" : "private, no-cache",
-    // If a file can be read without a session, pages of other origins may embed it.
-    "cross-origin-resource-policy": reading === "public" || signed ? "cross-origin" : "same-origin",
-    ...(reading === "public" || signed ? {} : { vary: "Authorization, Cookie" }),
+    "cache-control": CACHING[reading],
+    "cross-origin-resource-policy": isOpen ? "cross-origin" : "same-origin",
+    ...(isOpen ? {} : { vary: "Authorization, Cookie" }),
   };
 }
 
@@ -116,7 +125,7 @@ export async function download(
   const found =
     variant === undefined
       ? original
-      : { ...original, record: await variantFile(deps, live.orb, original.record, variant) };
+      : { ...original, record: await variantFile(deps, live, original.record, variant) };
   const headers = headersFor(found, signed, query.download === "true");
   const { etag = "" } = headers;
   const { size } = found.record;
@@ -131,9 +140,9 @@ export async function download(
     const status = range === undefined ? 200 : 206;
     if (c.req.method === "HEAD" || start === end) return completeResponse(c, null, status, headers);
     const part = { start, end };
-    const disk = found.reading === "public" ? host.content : undefined;
+    const disk = found.reading === "private" ? undefined : host.content;
     const kept = range === undefined ? keptContent(deps, found.record) : undefined;
-    if (found.reading === "public") c.set("keptContent", kept);
+    if (found.reading !== "private") c.set("keptContent", kept);
     // For a small file, sending all bytes in one piece is cheaper than a stream.
     if (end - start <= CHUNK_BYTES) {
       const body =
@@ -154,6 +163,8 @@ export async function createLink(
   actor: Actor,
 ): Promise<Response> {
   const { deps } = c.var;
+  // A handler's credential lasts seconds. A link would let the service read the file for days.
+  if (actor.kind === "handler") throw handlerRefusal(actor);
   parametersOf(c, []);
   const body = await readJson(c, false);
   const { seconds = LINK_SECONDS.default, ...others } = isObject(body) ? body : { seconds: "" };

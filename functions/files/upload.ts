@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { realmOf } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { isAnotherOrb } from "../../shared/definition/stored/fence.ts";
+import { isAnotherOrb, requireWhole } from "../../shared/definition/stored/fence.ts";
 import { noLiveOrb, requireLive } from "../../shared/definition/stored/live.ts";
 import { fileUrl } from "../../shared/files/record.ts";
 import { type Authority, uploadFile } from "../../shared/files/upload.ts";
@@ -28,6 +28,7 @@ export function authorityOf(c: Context<AppEnv>, orb: string): () => Promise<Auth
   let first: LiveOrb | undefined;
   return async () => {
     const live = await requireLive(deps, orb);
+    if (c.req.method !== "HEAD") requireWhole(orb, live.fence);
     if (first !== undefined && isAnotherOrb(first.fence, live.fence)) throw noLiveOrb();
     const want = { platform: true, realms: [realmOf(orb, live.compiled.usesAccess)], handlersOf: orb };
     const isRepeated = first !== undefined && hasCredentials(c);

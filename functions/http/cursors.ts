@@ -3,6 +3,7 @@
  * in one order.
  */
 import { base64url } from "jose";
+import { isEntryId, isOrbId } from "../../shared/definition/document/ids.ts";
 import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Place } from "../../shared/store/types.ts";
@@ -25,6 +26,18 @@ export function readCursor(kind: string, cursor: string | undefined): number | u
   return cursor === undefined ? undefined : decode(kind, cursor, 1)[0];
 }
 
+/** @param id the last item of the page; null after the last page */
+export function writeId(kind: string, id: string | null): string | null {
+  return id === null ? null : base64url.encode(`${kind}:${id}`);
+}
+
+export function readId(kind: string, cursor: string | undefined): string | undefined {
+  if (cursor === undefined) return undefined;
+  const [is, id = "", ...more] = partsOf(cursor);
+  if (is !== kind || !isEntryId(id) || more.length > 0) throw invalidCursor();
+  return id;
+}
+
 export function writePlace(kind: string, place: Place | null): string | null {
   return place === null ? null : encode(kind, place.number, place.seq);
 }
@@ -35,19 +48,39 @@ export function readPlace(kind: string, cursor: string | undefined): Place | und
   return { number, seq };
 }
 
+/** A place in a list in the order of orbs: within the items of an orb, or after it. */
+export interface OrbPlace {
+  orb: string;
+  /** Items of this orb that were listed. */
+  number: number;
+}
+
+export function writeOrbPlace(kind: string, place: OrbPlace | null): string | null {
+  return place === null ? null : base64url.encode(`${kind}:${place.orb}:${place.number}`);
+}
+
+export function readOrbPlace(kind: string, cursor: string | undefined): OrbPlace | undefined {
+  if (cursor === undefined) return undefined;
+  const [is, orb = "", number = "", ...more] = partsOf(cursor);
+  if (is !== kind || !isOrbId(orb) || !/^\d{1,6}$/.test(number) || more.length > 0) throw invalidCursor();
+  return { orb, number: Number(number) };
+}
+
 function encode(kind: string, ...numbers: number[]): string {
   return base64url.encode(`${kind}:${numbers.join(":")}`);
 }
 
-function decode(kind: string, cursor: string, count: number): number[] {
+function partsOf(cursor: string): string[] {
   if (cursor.length > LONGEST_CURSOR || !CURSOR_FORM.test(cursor)) throw invalidCursor();
-  let text: string;
   try {
-    text = new TextDecoder().decode(base64url.decode(cursor));
+    return new TextDecoder().decode(base64url.decode(cursor)).split(":");
   } catch {
     throw invalidCursor();
   }
-  const [is, ...numbers] = text.split(":");
+}
+
+function decode(kind: string, cursor: string, count: number): number[] {
+  const [is, ...numbers] = partsOf(cursor);
   const valid = numbers.length === count && numbers.every((number) => /^[1-9]\d{0,14}$/.test(number));
   if (is !== kind || !valid) throw invalidCursor();
   return numbers.map(Number);

@@ -9,6 +9,11 @@ export function revisionTag(revision: number): string {
   return `"${revision}"`;
 }
 
+/** Returns an ETag that also names a variant of the response. */
+export function withVariant(tag: string, variant: string | undefined): string {
+  return variant === undefined ? tag : tag.replace(/"$/, `-${variant}"`);
+}
+
 /** Returns the revision in `If-Match`. Undefined for `*`, which matches every revision. */
 export function ifMatch(header: string | undefined): number | undefined {
   if (header === undefined || header.trim() === "*") return undefined;

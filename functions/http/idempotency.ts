@@ -14,5 +14,14 @@ export function idempotencyKeyOf(c: Context<AppEnv>): string | undefined {
  */
 export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotency | undefined {
   const key = idempotencyKeyOf(c);
-  return key === undefined ? undefined : { key, route: `${c.req.method} ${describedPath(path)}` };
+  return key === undefined ? undefined : { key, route: routeOf(c, path) };
+}
+
+/**
+ * Returns the method and the canonical path of a request, to which its idempotency keys belong. A write into a change
+ * set is another one than the same write of the entry.
+ */
+export function routeOf(c: Context<AppEnv>, path = c.req.path): string {
+  const change = c.req.query("change");
+  return `${c.req.method} ${describedPath(path)}${change === undefined ? "" : `?change=${change}`}`;
 }

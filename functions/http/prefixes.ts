@@ -3,6 +3,7 @@
  * second to the OpenAPI document.
  */
 import {
+  type ChangeOperation,
   type EntryOperation,
   needOf,
   type Operation,
@@ -29,7 +30,16 @@ export function adminRoute(prefix: AdminPrefix, operation: PlatformOperation) {
   return { ...operatorRoute("Orbs", operation), hide: prefix !== PREFIXES[0] };
 }
 
-export function entryRoute(prefix: AdminPrefix, operation: EntryOperation | PlatformOperation) {
+/** The properties of a route about everything that an application stores. */
+export const contentRoute = (prefix: AdminPrefix, operation: PlatformOperation) => ({
+  ...adminRoute(prefix, operation),
+  tags: ["Orbs: content"],
+});
+
+export function entryRoute(
+  prefix: AdminPrefix,
+  operation: EntryOperation | ChangeOperation | PlatformOperation,
+) {
   return {
     ...operatorRoute("Entries", "entries.read"),
     ...scopesFor(operation),

@@ -42,7 +42,13 @@ export function newRouter(inBody = (fault: Fault) => fault, getPath?: (request: 
 }
 
 /** Parses the query parameters of a request that was routed without a router. */
-export function parseQuery<T extends z.ZodObject>(schema: T, given: Record<string, string>): z.infer<T> {
+export function parseQuery<T extends z.ZodObject>(
+  schema: T,
+  queries: Readonly<Record<string, readonly string[]>>,
+): z.infer<T> {
+  const given = Object.fromEntries(
+    Object.entries(queries).map(([name, values]) => [name, values.length === 1 ? values[0] : values]),
+  );
   const result = schema.safeParse(given);
   if (result.success) return result.data;
   const known = Object.keys(schema.shape);

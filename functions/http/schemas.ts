@@ -1,8 +1,10 @@
 import { z } from "@hono/zod-openapi";
 import { MARKET } from "../../shared/definition/document/ids.ts";
+import { normaliseInstant } from "../../shared/definition/fields/parts/calendar.ts";
 import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
 import { QUERY_LIMITS } from "../../shared/entry/query/parameters.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
+import { MOMENT_FORM } from "../../shared/kernel/faults.ts";
 
 export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({
   description,
@@ -57,6 +59,17 @@ export function wholeNumber(most: number) {
     .openapi({ type: "integer", minimum: 1, maximum: most });
 }
 
+/** A moment in a request, in every form that values of fields accept. Becomes UTC with milliseconds. */
+export const Moment = z
+  .string()
+  .transform((text, context) => {
+    const instant = normaliseInstant(text);
+    if (instant !== undefined) return instant;
+    context.addIssue({ code: "custom", message: MOMENT_FORM, params: { code: "format" } });
+    return z.NEVER;
+  })
+  .openapi({ type: "string", format: "date-time" });
+
 export const Limit = wholeNumber(PAGE_SIZE.max)
   .default(PAGE_SIZE.default)
   .openapi({ description: "Items per page", default: PAGE_SIZE.default });
@@ -67,6 +80,12 @@ export const Cursor = z.string().optional().openapi({
   pattern: CURSOR_FORM.source,
   minLength: 1,
   maxLength: LONGEST_CURSOR,
+});
+
+export const Missing = z.string().optional().openapi({
+  description:
+    "A language: only entries with a translatable field that has a value in another language and none in this one",
+  example: "de",
 });
 
 export const Search = z.string().optional().openapi({
@@ -179,6 +198,12 @@ export const AnyQuery = z.looseObject({});
 export const RevisionTag = { ETag: header("Number of the newest revision", { example: '"7"' }) };
 export const VersionTag = { ETag: header("The version's number", { example: '"3"' }) };
 export const Location = { Location: header("Path of the created object") };
+
+/** Describes an answer that sends the browser elsewhere. */
+export const redirect = (description: string) => ({
+  description,
+  headers: { Location: header("Where to go") },
+});
 export const Replayed = {
   "Idempotent-Replayed": header("Marks the response to an earlier request with the same Idempotency-Key", {
     enum: ["true"],

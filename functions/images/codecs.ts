@@ -5,8 +5,9 @@ import { defaultOptions as jpegOptions } from "@jsquash/jpeg/meta.js";
 import webpDecoder from "@jsquash/webp/codec/dec/webp_dec.js";
 import webpEncoder from "@jsquash/webp/codec/enc/webp_enc_simd.js";
 import { defaultOptions as webpOptions } from "@jsquash/webp/meta.js";
+import type { ImageHeader } from "../../shared/images/image-header.ts";
 import type { Size } from "../../shared/images/variant.ts";
-import { unreadable } from "./fault.ts";
+import { tooLarge, unreadable } from "./fault.ts";
 import type { Pixels } from "./shrink.ts";
 
 /**
@@ -48,27 +49,65 @@ class Decoded {
 
 type Factory<M> = (options: object) => Promise<M>;
 
-const instances = new Map<WebAssembly.Module, Promise<unknown>>();
+const PAGE_BYTES = 65_536;
+/**
+ * Memory of a codec in addition to the pixels and two copies of the encoded image: its program, its tables, and rows
+ * that it works on.
+ */
+const WORKING_BYTES = 48 * 1024 * 1024;
+
+/** An instance of a codec, and the memory that it may use. */
+class Instance<M> {
+  readonly module: Promise<M>;
+  /** Maximum bytes of the instance's memory. */
+  most = Number.POSITIVE_INFINITY;
+  /** Whether the codec asked for more memory than that. */
+  wasRefused = false;
+
+  constructor(factory: unknown, module: WebAssembly.Module) {
+    this.module = (factory as Factory<M>)({
+      noInitialRun: true,
+      // The module is passed in, so the codec must not look for its .wasm file.
+      locateFile: () => "",
+      print: () => undefined,
+      printErr: () => undefined,
+      instantiateWasm: (imports: WebAssembly.Imports, done: (instance: WebAssembly.Instance) => void) => {
+        const created = new WebAssembly.Instance(module, imports);
+        for (const part of Object.values(created.exports)) {
+          if (part instanceof WebAssembly.Memory) this.#bound(part);
+        }
+        done(created);
+        return created.exports;
+      },
+    });
+  }
+
+  /**
+   * Limits the growth of the memory. The codecs grow their memory only by this function of JavaScript. If it throws, the
+   * allocation in the codec fails, and the codec gives up.
+   */
+  #bound(memory: WebAssembly.Memory): void {
+    const grow = memory.grow.bind(memory);
+    memory.grow = (pages) => {
+      if (memory.buffer.byteLength + pages * PAGE_BYTES > this.most) {
+        this.wasRefused = true;
+        throw new RangeError("the image needs more memory than its header says");
+      }
+      return grow(pages);
+    };
+  }
+}
+
+const instances = new Map<WebAssembly.Module, Instance<unknown>>();
 
 /**
  * Returns the instance of a codec, and creates it on the first call. All images share it, because the runtime frees
  * unused instances too late: with an instance for each image, 40 photos used 2 GB.
  */
-function instance<M>(factory: unknown, module: WebAssembly.Module): Promise<M> {
-  const known = instances.get(module) as Promise<M> | undefined;
+function instanceOf<M>(factory: unknown, module: WebAssembly.Module): Instance<M> {
+  const known = instances.get(module) as Instance<M> | undefined;
   if (known !== undefined) return known;
-  const made = (factory as Factory<M>)({
-    noInitialRun: true,
-    // The module is passed in, so the codec must not look for its .wasm file.
-    locateFile: () => "",
-    print: () => undefined,
-    printErr: () => undefined,
-    instantiateWasm: (imports: WebAssembly.Imports, done: (instance: WebAssembly.Instance) => void) => {
-      const created = new WebAssembly.Instance(module, imports);
-      done(created);
-      return created.exports;
-    },
-  });
+  const made = new Instance<M>(factory, module);
   instances.set(module, made);
   return made;
 }
@@ -83,18 +122,21 @@ interface Encoder {
 
 /**
  * Decodes an image.
- * @param size the image's size according to its header
+ * @param header the image's size, and the memory that its pixels need
  * @param take receives the pixels, which are valid only during the call
  */
 async function decode(
   factory: unknown,
   module: WebAssembly.Module,
   bytes: Uint8Array,
-  { width, height }: Size,
+  { width, height, memory }: ImageHeader,
   take: (rgba: Uint8Array) => void,
   options: boolean[] = [],
 ): Promise<void> {
-  const { decode } = await instance<Decoder>(factory, module);
+  const instance = instanceOf<Decoder>(factory, module);
+  const { decode } = await instance.module;
+  instance.most = memory + 2 * bytes.length + WORKING_BYTES;
+  instance.wasRefused = false;
   // A damaged image can break the instance. After a failure, the next image gets a new instance.
   let isUsable = false;
   const globals = globalThis as { Uint8ClampedArray: unknown; ImageData?: unknown };
@@ -110,6 +152,8 @@ async function decode(
     const decoded = decode(bytes, ...options);
     if (!isTaken || decoded?.width !== width || decoded.height !== height) throw unreadable();
     isUsable = true;
+  } catch (error) {
+    throw instance.wasRefused ? tooLarge() : error;
   } finally {
     if (!isUsable) instances.delete(module);
     receive = undefined;
@@ -118,17 +162,25 @@ async function decode(
 }
 
 async function encode(factory: unknown, module: WebAssembly.Module, image: Pixels, options: object) {
-  const encoder = await instance<Encoder>(factory, module);
+  const encoder = await instanceOf<Encoder>(factory, module).module;
   const encoded = encoder.encode(image.data, image.width, image.height, options);
   if (encoded === null) throw new Error("the image could not be encoded");
   return encoded;
 }
 
-export const decodeJpeg = (codecs: Codecs, bytes: Uint8Array, size: Size, take: (rgba: Uint8Array) => void) =>
-  decode(jpegDecoder, codecs.jpegDecoder, bytes, size, take, [false]);
+export const decodeJpeg = (
+  codecs: Codecs,
+  bytes: Uint8Array,
+  header: ImageHeader,
+  take: (rgba: Uint8Array) => void,
+) => decode(jpegDecoder, codecs.jpegDecoder, bytes, header, take, [false]);
 
-export const decodeWebp = (codecs: Codecs, bytes: Uint8Array, size: Size, take: (rgba: Uint8Array) => void) =>
-  decode(webpDecoder, codecs.webpDecoder, bytes, size, take);
+export const decodeWebp = (
+  codecs: Codecs,
+  bytes: Uint8Array,
+  header: ImageHeader,
+  take: (rgba: Uint8Array) => void,
+) => decode(webpDecoder, codecs.webpDecoder, bytes, header, take);
 
 export const encodeJpeg = (codecs: Codecs, image: Pixels) =>
   encode(jpegEncoder, codecs.jpegEncoder, image, { ...jpegOptions, quality: QUALITY });

@@ -2,11 +2,12 @@
  * Makes a variant (a smaller copy) of an image, or finds its main colour. The bytes come from users, so every step has
  * a limit.
  */
-import { headerOf, type ImageHeader, isDecodable, shownSize } from "../../shared/images/header.ts";
+import { headerOf, isDecodable, MAX_IMAGE_SIDE, shownSize } from "../../shared/images/header.ts";
+import type { ImageHeader } from "../../shared/images/image-header.ts";
 import type { ImageJob, MadeImage } from "../../shared/images/job.ts";
 import { type Cut, cutOf, variantOf } from "../../shared/images/variant.ts";
 import { type Codecs, decodeJpeg, decodeWebp, encodeJpeg, encodeWebp } from "./codecs.ts";
-import { ImageFault, unreadable } from "./fault.ts";
+import { ImageFault, tooLarge, unreadable } from "./fault.ts";
 import { decodePng, encodePng } from "./png.ts";
 import { colorOf, onWhite, type Pixels, Shrinker, turned } from "./shrink.ts";
 
@@ -60,19 +61,26 @@ function storedCut(header: ImageHeader, cut: Cut): Cut {
   return { x: y, y: x, width: height, height: width, to: { width: to.height, height: to.width } };
 }
 
+/** @throws ImageFault if the header shows that the image cannot be used */
+function headerIn(bytes: Uint8Array, limit: number): ImageHeader {
+  const header = headerOf(bytes);
+  if (header === null) throw unreadable().beforeDecoding();
+  if (header.unsupported !== undefined) {
+    throw new ImageFault("image_unsupported", `${header.unsupported} Request the original.`).beforeDecoding();
+  }
+  if (isDecodable(header, limit)) return header;
+  const size = `${header.width} × ${header.height}`;
+  const most = `at most ${MAX_IMAGE_SIDE} on each side`;
+  throw tooLarge(`The image has too many pixels (${size}, ${most}). Upload a smaller one.`).beforeDecoding();
+}
+
 /** @throws ImageFault if the image cannot be used */
 export async function makeImage(
   codecs: Codecs,
   bytes: Uint8Array<ArrayBuffer>,
   job: ImageJob,
 ): Promise<MadeImage> {
-  const header = headerOf(bytes);
-  if (header === null) throw unreadable();
-  if (header.unsupported !== undefined) throw new ImageFault("image_unsupported", header.unsupported);
-  if (!isDecodable(header, job.limit)) {
-    const detail = `The image has too many pixels (${header.width} × ${header.height}). Upload a smaller one.`;
-    throw new ImageFault("image_too_large", detail);
-  }
+  const header = headerIn(bytes, job.limit);
   const shown = shownSize(header);
   const { variant } = job;
   const cut = cutOf(shown, variant ?? variantOf({ w: COLOR_SIDE, h: COLOR_SIDE }));

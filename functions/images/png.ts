@@ -22,8 +22,8 @@ interface Layout {
   palette: Uint8Array;
   /** Content of the tRNS chunk, which defines transparency. */
   transparent: Uint8Array | undefined;
-  /** The compressed pixel data: the content of each IDAT chunk. */
-  parts: Uint8Array<ArrayBuffer>[];
+  /** The compressed pixel data: the content of all IDAT chunks. */
+  packed: Uint8Array<ArrayBuffer>;
 }
 
 function layoutOf(bytes: Uint8Array<ArrayBuffer>): Layout {
@@ -37,9 +37,12 @@ function layoutOf(bytes: Uint8Array<ArrayBuffer>): Layout {
     interlaced: view.getUint8(28) === 1,
     palette: new Uint8Array(0),
     transparent: undefined,
-    parts: [],
+    packed: new Uint8Array(0),
   };
   if (DEPTHS[layout.color]?.includes(layout.depth) !== true || view.getUint8(28) > 1) throw unreadable();
+  // Copy the data into one array, because a file can have a million chunks.
+  const packed = new Uint8Array(bytes.length);
+  let size = 0;
   for (let at = 33; at + 12 <= bytes.length; ) {
     const length = view.getUint32(at);
     const type = String.fromCharCode(...bytes.subarray(at + 4, at + 8));
@@ -47,20 +50,40 @@ function layoutOf(bytes: Uint8Array<ArrayBuffer>): Layout {
     if (data.length < length) throw unreadable();
     if (type === "PLTE") layout.palette = data;
     else if (type === "tRNS") layout.transparent = data;
-    else if (type === "IDAT") layout.parts.push(data);
-    else if (type === "IEND") break;
+    else if (type === "IDAT") {
+      packed.set(data, size);
+      size += length;
+    } else if (type === "IEND") break;
     at += 12 + length;
   }
+  layout.packed = packed.subarray(0, size);
   return layout;
 }
+
+/**
+ * Maximum bytes to decompress at a time. The runtime decompresses what it gets at once, and 1,000 bytes can become a
+ * megabyte.
+ */
+const PIECE_BYTES = 4096;
 
 /** Decompresses pixel data on demand, only as many bytes as each call asks for. */
 class Inflated {
   readonly #reader: ReadableStreamDefaultReader<Uint8Array>;
   #rest: Uint8Array = new Uint8Array(0);
 
-  constructor(parts: Uint8Array<ArrayBuffer>[]) {
-    this.#reader = new Blob(parts).stream().pipeThrough(new DecompressionStream("deflate")).getReader();
+  constructor(packed: Uint8Array<ArrayBuffer>) {
+    let at = 0;
+    const pieces = new ReadableStream<Uint8Array<ArrayBuffer>>(
+      {
+        pull(controller) {
+          if (at < packed.length) controller.enqueue(packed.slice(at, at + PIECE_BYTES));
+          else controller.close();
+          at += PIECE_BYTES;
+        },
+      },
+      { highWaterMark: 0 },
+    );
+    this.#reader = pieces.pipeThrough(new DecompressionStream("deflate")).getReader();
   }
 
   async read(into: Uint8Array): Promise<void> {
@@ -167,7 +190,7 @@ export async function decodePng(
   const bits = depth * (CHANNELS[color] as number);
   const step = Math.max(1, bits >> 3);
   const paint = painter(layout);
-  const inflated = new Inflated(layout.parts);
+  const inflated = new Inflated(layout.packed);
   const whole = new Uint8Array(interlaced ? width * height * 4 : width * 4);
   try {
     for (const [x, y, dx, dy] of interlaced ? PASSES : ([[0, 0, 1, 1]] as const)) {

@@ -6,7 +6,7 @@ import jpegDecoder from "@jsquash/jpeg/codec/dec/mozjpeg_dec.wasm";
 import jpegEncoder from "@jsquash/jpeg/codec/enc/mozjpeg_enc.wasm";
 import webpDecoder from "@jsquash/webp/codec/dec/webp_dec.wasm";
 import webpEncoder from "@jsquash/webp/codec/enc/webp_enc_simd.wasm";
-import type { ImageJob } from "../../shared/images/job.ts";
+import { DECODED_HEADER, type ImageJob } from "../../shared/images/job.ts";
 import { ImageRoom } from "../../shared/images/room.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { ImageFault } from "./fault.ts";
@@ -17,8 +17,8 @@ const codecs = { jpegDecoder, jpegEncoder, webpDecoder, webpEncoder };
 /** Decodes one image at a time, because an isolate has 128 MB of memory. */
 const room = new ImageRoom(1);
 
-function refuse(status: number, code: string, detail: string): Response {
-  return Response.json({ code, detail }, { status });
+function refuse(status: number, code: string, detail: string, wasDecoded = false): Response {
+  return Response.json({ code, detail }, { status, headers: { [DECODED_HEADER]: String(wasDecoded) } });
 }
 
 async function make(request: Request): Promise<Response> {
@@ -32,7 +32,7 @@ export default {
     try {
       return await room.enter(() => make(request));
     } catch (error) {
-      if (error instanceof ImageFault) return refuse(422, error.code, error.message);
+      if (error instanceof ImageFault) return refuse(422, error.code, error.message, error.wasDecoded);
       if (error instanceof AppError) return refuse(503, error.code, error.detail);
       throw error;
     }

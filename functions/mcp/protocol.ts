@@ -82,6 +82,12 @@ function mismatch(detail: string): Refusal {
 /** Checks the properties and headers that the stateless MCP version (without `initialize`) requires. */
 function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, headers: Headers): void {
   const version = meta[`${META}protocolVersion`];
+  const requireHeader = (header: string, value: unknown) => {
+    // Not every runtime removes the spaces and tabs around a value.
+    const sent = headers.get(header)?.replace(/^[ \t]+|[ \t]+$/g, "");
+    if (sent !== value) throw mismatch(`${header} must be ${String(value)} (is ${sent ?? "missing"})`);
+  };
+  if (version !== undefined) requireHeader("mcp-protocol-version", version);
   const missing = ["protocolVersion", "clientCapabilities"].filter((key) => meta[META + key] === undefined);
   if (version !== undefined && version !== STATELESS_VERSION)
     throw new Refusal(Code.unsupportedVersion, `Unsupported protocol version: ${String(version)}`, 400, {
@@ -93,14 +99,8 @@ function requireEnvelope(method: string, { _meta: meta = {}, name }: Params, hea
     const detail = `params._meta must contain ${keys.join(" and ")}`;
     throw new Refusal(Code.invalidParams, detail, 400, { envelope: { missing: keys } });
   }
-  const expected = { "mcp-protocol-version": version, "mcp-method": method };
-  for (const [header, value] of Object.entries({
-    ...expected,
-    ...(method === "tools/call" ? { "mcp-name": name } : {}),
-  })) {
-    const sent = headers.get(header);
-    if (sent !== value) throw mismatch(`${header} must be ${String(value)} (is ${sent ?? "missing"})`);
-  }
+  requireHeader("mcp-method", method);
+  if (method === "tools/call") requireHeader("mcp-name", name);
 }
 
 /** Returns whether a request follows the MCP version in which clients do not send `initialize`. */

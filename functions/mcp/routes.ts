@@ -16,6 +16,7 @@ import { faultsOf, wrongMethod } from "../http/problem.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { json, jsonRequest, ProblemSchema } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
+import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { bearerOf, identify, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { innerFetch } from "./inner.ts";
@@ -39,8 +40,17 @@ async function messageOf(c: Context<AppEnv>): Promise<z.infer<typeof message>> {
   return data;
 }
 
+/**
+ * Rejects messages of web pages whose origin is not allowed, as the protocol requires. Programs send no `Origin`. `*` in
+ * ALLOWED_ORIGINS allows every page, because tools ignore cookies.
+ */
+function requireMcpOrigin(c: Context<AppEnv>): void {
+  if (!c.var.deps.config.allowedOrigins.includes("*")) refuseForeignOrigin(c);
+}
+
 async function answer(c: Context<AppEnv>, send: InnerSend, orb: string | undefined): Promise<Response> {
   if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
+  requireMcpOrigin(c);
   c.var.deps.expires?.(0);
   const { origin } = new URL(c.req.url);
   const transport = createTransport({ url: origin, fetch: innerFetch(c, send), retries: 0 });
@@ -148,7 +158,7 @@ export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
     if (live === null || hidesMcp(live.compiled)) return next();
     c.set("route", "/api/{orbId}/mcp");
     await requireValidToken(c, [realmOf(orb, live.compiled.usesAccess)]);
-    parseExtras(new URL(c.req.url).searchParams, []);
+    parseExtras(new URL(c.req.url).searchParams);
     return answer(c, send, orb);
   };
 }

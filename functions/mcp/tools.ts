@@ -7,15 +7,28 @@ import type { Transport } from "../../shared/client/transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "../../shared/client/types.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
+import { addChangeTools, VALUES } from "./changes.ts";
 import { type ToolResult, ToolServer } from "./protocol.ts";
 
 /** Maximum characters of a tool's result. A longer result would use too much of the model's context window. */
 const RESULT_LIMIT = 50_000;
 const PAGE = { default: 10, max: 50 } as const;
 
+/** Orbs per page of `describe`. */
+const ORBS = { default: 50, max: 200 } as const;
+const orbPage = {
+  limit: z.int().min(1).max(ORBS.max).default(ORBS.default).describe("Orbs per page"),
+  cursor: z.string().optional().describe("nextCursor of the page before"),
+};
+
 const INSTRUCTIONS = `Orbs are applications with modules, schemas and entries. A collection is module/schema.
-Call describe first: it lists collections, fields and handlers. Writes create drafts, which readers do not see until
-publish_entry is called. Values of translatable fields are maps from language to value, unless you name a locale.`;
+Call describe first: it lists collections, fields and handlers. To change content, open a change set with open_change,
+write into it with propose, look at it with diff, and call request_review: people then approve and publish it. Only if
+you were asked to write without a review, use create_draft, update_draft and publish_entry. Values of translatable fields are maps from language to value, unless you name a locale.
+Rich text is read as Markdown, and written as {"markdown": "…"}. Keep lines such as <!-- gallery k1 -->: they stand for blocks.`;
+
+/** Models read and write Markdown better than Portable Text. */
+const MARKDOWN = { richText: "markdown" } as const;
 
 type Entries = Collection<AnyOrbs, OrbTypes, Fields, Mode>;
 
@@ -98,7 +111,6 @@ export function toolServer({ transport, orb }: Site): ToolServer {
   };
   const id = SEGMENT.describe("Id of the entry");
   const revision = z.int().min(1).describe("The newest revision that you have read");
-  const values = z.record(z.string(), z.unknown()).describe("Values by field name");
 
   const idOf = (input: object) => orb?.id ?? String(Reflect.get(input, "orb"));
   const entriesOf = (input: { collection: string }): Entries => {
@@ -114,16 +126,19 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     "describe",
     {
       description:
-        "Lists orbs with their collections and handlers. For one orb, also the fields and their rules.",
-      inputSchema: z.strictObject(orb === undefined ? { orb: z.string().optional() } : {}),
+        "Lists orbs with their collections and handlers. For one orb, also the fields and their rules. A list with a nextCursor has further pages.",
+      inputSchema: z.strictObject(orb === undefined ? { orb: z.string().optional(), ...orbPage } : {}),
       annotations: { readOnlyHint: true },
     },
     (input) =>
       answer(async () => {
         const one = orb?.id ?? (Reflect.get(input, "orb") as string | undefined);
-        const query: Record<string, string> = one === undefined ? {} : { orb: one };
-        const { orbs } = await read<{ orbs: OrbView[] }>("/api/discovery", query);
-        return one === undefined ? orbs.map(brief) : orbs[0];
+        const { limit = ORBS.default, cursor }: { limit?: number; cursor?: string | undefined } = input;
+        const page = { limit: String(limit), ...(cursor === undefined ? {} : { cursor }) };
+        const query: Record<string, string> = one === undefined ? page : { orb: one };
+        const found = await read<{ orbs: OrbView[]; nextCursor: string | null }>("/api/discovery", query);
+        if (one !== undefined) return found.orbs[0];
+        return { orbs: found.orbs.map(brief), nextCursor: found.nextCursor };
       }),
   );
   server.registerTool(
@@ -158,10 +173,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
       }),
       annotations: { readOnlyHint: true },
     },
-    ({ limit, ...input }) =>
-      answer(() =>
-        entriesOf(input).list((input.aggregate === undefined ? { limit, ...input } : input) as never),
-      ),
+    ({ limit, ...input }) => answer(() => entriesOf(input).list(listed(input, limit) as never)),
   );
   server.registerTool(
     "get_entry",
@@ -174,6 +186,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
       answer(() =>
         entriesOf(input).get(input.id, {
           revision: draft ? "latest" : "published",
+          ...MARKDOWN,
           ...(input.locale === undefined ? {} : { locale: input.locale }),
           ...(input.market === undefined ? {} : { market: input.market }),
         }),
@@ -183,25 +196,25 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     "create_draft",
     {
       description: "Creates an entry as a draft. Readers see the entry only after publish_entry.",
-      inputSchema: z.strictObject({ ...inCollection, values, ...place }),
+      inputSchema: z.strictObject({ ...inCollection, values: VALUES, ...place }),
     },
-    (input) => answer(() => entriesOf(input).create(input.values as never, wishOf(input))),
+    (input) =>
+      answer(() => entriesOf(input).create(input.values as never, { ...wishOf(input), ...MARKDOWN })),
   );
   server.registerTool(
     "update_draft",
     {
       description:
         "Writes a new draft of an entry. Values that you do not name stay. Readers still see the live revision.",
-      inputSchema: z.strictObject({ ...inCollection, id, revision, values, ...place }),
+      inputSchema: z.strictObject({ ...inCollection, id, revision, values: VALUES, ...place }),
       annotations: { idempotentHint: true },
     },
     (input) =>
       answer(() =>
-        entriesOf(input).update(
-          { id: input.id, revision: input.revision },
-          input.values as never,
-          wishOf(input),
-        ),
+        entriesOf(input).update({ id: input.id, revision: input.revision }, input.values as never, {
+          ...wishOf(input),
+          ...MARKDOWN,
+        }),
       ),
   );
   server.registerTool(
@@ -211,8 +224,9 @@ export function toolServer({ transport, orb }: Site): ToolServer {
       inputSchema: z.strictObject({ ...inCollection, id, revision }),
       annotations: { destructiveHint: true, idempotentHint: true },
     },
-    (input) => answer(() => entriesOf(input).publish({ id: input.id, revision: input.revision })),
+    (input) => answer(() => entriesOf(input).publish({ id: input.id, revision: input.revision }, MARKDOWN)),
   );
+  addChangeTools({ server, transport, inOrb, inCollection, place, id, idOf, answer });
   server.registerTool(
     "entry_history",
     {
@@ -258,6 +272,10 @@ export function toolServer({ transport, orb }: Site): ToolServer {
   );
   return server;
 }
+
+/** Returns the query of a list. An aggregation has no values to show. */
+const listed = (input: { aggregate?: unknown }, limit: number) =>
+  input.aggregate === undefined ? { limit, ...input, ...MARKDOWN } : input;
 
 function wishOf({ locale, market }: { locale?: string | undefined; market?: string | undefined }) {
   return { ...(locale === undefined ? {} : { locale }), ...(market === undefined ? {} : { market }) };

@@ -1,10 +1,14 @@
 import { AppError, invalid } from "../../shared/kernel/errors.ts";
 
+/** How to store content that is larger than an entry may be. */
+export const AS_FILE =
+  "Store large content, such as GeoJSON, as a file: send it to POST /api/{orb}/files, and set a field of type file.";
+
 export function tooLarge(limit: number): AppError {
   return new AppError(
     "too_large",
     "body_too_large",
-    `The body must be smaller than ${limit / 1024} KiB. Send less in one request.`,
+    `The body must be smaller than ${limit / 1024} KiB. Send less in one request. ${AS_FILE}`,
   );
 }
 

@@ -1,8 +1,8 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
-import { AppError } from "../../shared/kernel/errors.ts";
+import { AppError, type Fault, invalid } from "../../shared/kernel/errors.ts";
 import { ByteCollector } from "../../shared/kernel/ids.ts";
-import { DEPTH_LIMIT, tooDeep } from "../../shared/kernel/json.ts";
-import { malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
+import { DEPTH_LIMIT, membersIn } from "../../shared/kernel/json.ts";
+import { flawsIn, malformedAt, placeIn } from "../../shared/kernel/json-fault.ts";
 import type { AppEnv } from "../request/context.ts";
 import { bodyAborted, noBody, notJson, notMergePatch, tooLarge, tooSlow } from "./body-errors.ts";
 
@@ -126,19 +126,34 @@ async function thenDiscard(c: Context<AppEnv>, next: Next): Promise<void> {
 
 const strictUtf8 = new TextDecoder("utf-8", { fatal: true });
 
-/** Parses JSON. Rejects invalid UTF-8 and deep nesting. */
+function flawed(flaws: Fault[]): AppError {
+  const twice = flaws.filter(({ code }) => code === "duplicate");
+  if (twice.length === 0) return invalid(flaws);
+  const detail =
+    "The body has properties twice, and only one of their values could be used. See errors for each one.";
+  return new AppError("malformed", "duplicate_property", detail, { errors: twice });
+}
+
+/**
+ * Parses JSON. Rejects invalid UTF-8 and deep nesting, and all that `JSON.parse` would change or drop: properties that
+ * an object has twice, and numbers beyond double precision.
+ */
 export function parseJson(body: Uint8Array | string): unknown {
   let text: string | undefined;
   try {
     text = typeof body === "string" ? body : strictUtf8.decode(body);
-    if (tooDeep(text)) {
+    const members = membersIn(text);
+    if (members === undefined) {
       throw new AppError(
         "malformed",
         "json_too_deep",
         `The body is nested deeper than ${DEPTH_LIMIT} levels. Send a flatter value.`,
       );
     }
-    return JSON.parse(text) as unknown;
+    const value = JSON.parse(text) as unknown;
+    const flaws = flawsIn(text, members, value);
+    if (flaws.length > 0) throw flawed(flaws);
+    return value;
   } catch (error) {
     if (error instanceof AppError) throw error;
     const at = text === undefined ? undefined : malformedAt(text);

@@ -27,7 +27,11 @@ function commonHeaders(c: Context<AppEnv>): Record<string, string> {
   // `deps` is undefined if the host failed before it read its settings.
   if (deps === undefined) return { ...DEFAULTS };
   const { config, request } = deps;
-  const headers: Record<string, string> = { ...defaultHeaders(config), "x-request-id": request.requestId };
+  const headers: Record<string, string> = {
+    ...defaultHeaders(config),
+    ...c.get("lossHeaders"),
+    "x-request-id": request.requestId,
+  };
   if (request.traceparent !== undefined) headers.traceparent = request.traceparent;
   return headers;
 }
@@ -68,7 +72,9 @@ export const EXPOSED_HEADERS = [
   "Upload-Metadata",
   "Retry-After",
   "Content-Language",
+  "Entry-Unchanged",
   "Idempotent-Replayed",
+  "Orb-Damaged",
   "X-Request-Id",
   "traceparent",
   "Stream-Next-Offset",

@@ -3,6 +3,7 @@ import type { Context } from "hono";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { AppEnv } from "../request/context.ts";
 import { BODY_LIMIT } from "./body.ts";
+import { AS_FILE } from "./body-errors.ts";
 import { readUpload } from "./upload-body.ts";
 
 const LINES = /^application\/(x-)?(ndjson|jsonl|jsonlines)\s*(;|$)/i;
@@ -45,7 +46,7 @@ async function* linesOf(body: ReadableStream<Uint8Array> | null, limit: number):
       throw new AppError(
         "too_large",
         "line_too_large",
-        `A line must be smaller than ${limit / 1024} KiB. Send less in one line.`,
+        `A line must be smaller than ${limit / 1024} KiB. Send less in one line. ${AS_FILE}`,
       );
     }
   }

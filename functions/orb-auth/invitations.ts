@@ -4,7 +4,7 @@ import { listInvitations } from "../../shared/access/invitations.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json } from "../http/schemas.ts";
 import { InvitationSchema, invitationResponse } from "../realm/schemas.ts";
-import { pathParams, realmRoute, type Scope } from "../realm/scope.ts";
+import { credentialRoute, pathParams, realmRoute, type Scope } from "../realm/scope.ts";
 
 const BootstrapSchema = z.object({ bootstrap: z.boolean() }).openapi("BootstrapState");
 
@@ -34,7 +34,7 @@ export function bootstrapRoutes(scope: Scope) {
     problems: [401, 403, 404],
   });
   const bootstrap = defineRoute({
-    ...realmRoute(scope, "realm.bootstrap", "bootstrap"),
+    ...credentialRoute(scope, "realm.bootstrap", "bootstrap"),
     method: "post",
     path: `${prefix}/bootstrap`,
     operationId: `create${name}Bootstrap`,

@@ -3,20 +3,29 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { deleteCookie, setCookie } from "hono/cookie";
+import { deleteCookie, getCookie, setCookie } from "hono/cookie";
+import { hostPrefix } from "../../shared/access/authenticate.ts";
 import { beginLink, beginOAuth, type OAuthStart } from "../../shared/access/oauth/begin.ts";
 import { finishOAuth } from "../../shared/access/oauth/finish.ts";
 import { listIdentities, unlink } from "../../shared/access/oauth/identities.ts";
-import { STATE_SECONDS } from "../../shared/access/oauth/state.ts";
+import { endOfState, STATE_SECONDS } from "../../shared/access/oauth/state.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json } from "../http/schemas.ts";
-import { cookieOf } from "../middleware/session.ts";
+import { json, redirect } from "../http/schemas.ts";
+import { cookieOf, identify } from "../middleware/session.ts";
 import { byName, showRefusal } from "../pages/signin.ts";
 import { profileOf } from "../realm/profile.ts";
-import { returnAddress } from "../realm/return-address.ts";
-import { pathParams, realmRoute, type Scope, setSessionCookie } from "../realm/scope.ts";
+import { accountPage, returnAddress } from "../realm/return-address.ts";
+import {
+  accountsOf,
+  credentialRoute,
+  pathParams,
+  placeOf,
+  realmRoute,
+  type Scope,
+  setSessionCookie,
+} from "../realm/scope.ts";
 import type { AppEnv } from "../request/context.ts";
 
 const IdentitySchema = z
@@ -41,25 +50,44 @@ const Return = z.string().max(2_000).optional().openapi({
 });
 
 /**
- * Returns the name and options of the cookie that stores an unfinished sign-in. The browser sends the cookie only to
- * the callback of the same provider.
+ * Returns the name and options of the cookie that stores an unfinished sign-in. With the prefix `__Host-`, sibling
+ * subdomains cannot set the cookie, so another site cannot make the browser complete a sign-in that it began.
  */
 function stateCookie(c: Context<AppEnv>, realm: Realm, provider: string) {
-  const secure = c.var.deps.config.publicUrl.startsWith("https:");
+  const { config } = c.var.deps;
   return {
-    name: `${secure ? "__Secure-" : ""}oauth_${realm.name}`,
-    options: { path: `${realm.base}/oauth/${provider}/callback`, secure, httpOnly: true, sameSite: "Lax" },
+    name: `${statePrefix(c)}${realm.name}.${provider}`,
+    options: { ...placeOf(config), httpOnly: true, sameSite: "Lax" },
   } as const;
 }
 
-function keepState(c: Context<AppEnv>, realm: Realm, provider: string, { cookie }: OAuthStart): void {
+const statePrefix = (c: Context<AppEnv>) => `${hostPrefix(c.var.deps.config)}oauth_`;
+
+/**
+ * Maximum unfinished sign-ins that a browser keeps. Browsers send their cookies with every request, and a request with
+ * too long headers is refused.
+ */
+const MOST_STATES = 3;
+
+async function keepState(
+  c: Context<AppEnv>,
+  realm: Realm,
+  provider: string,
+  { cookie }: OAuthStart,
+): Promise<void> {
   const { name, options } = stateCookie(c, realm, provider);
+  const prefix = statePrefix(c);
+  const others = Object.entries(getCookie(c)).filter(([other]) => other.startsWith(prefix) && other !== name);
+  const aged = others.map(async ([other, value]) => ({ other, ends: await endOfState(c.var.deps, value) }));
+  const oldestFirst = (await Promise.all(aged)).sort((a, b) => a.ends - b.ends);
+  const surplus = Math.max(0, oldestFirst.length - (MOST_STATES - 1));
+  for (const { other } of oldestFirst.slice(0, surplus)) deleteCookie(c, other, options);
   setCookie(c, name, cookie, { ...options, maxAge: STATE_SECONDS });
 }
 
 function backOf(c: Context<AppEnv>, realm: Realm, wanted: string | undefined): string {
   const { config } = c.var.deps;
-  return returnAddress(config, wanted) ?? `${config.publicUrl}${realm.base}/signin`;
+  return returnAddress(config, wanted) ?? `${config.publicUrl}${accountPage(realm)}`;
 }
 
 /** Responds to an error with an HTML page if the client accepts HTML, otherwise with a problem document. */
@@ -77,7 +105,7 @@ export function oauthRoutes(scope: Scope) {
   const { prefix, name } = scope;
   const params = z.object(pathParams(prefix));
   const withProvider = params.extend({ provider: z.string() });
-  const redirect = { 302: { description: "Redirects" } };
+  const redirects = { 302: redirect("To the provider, or back to the page that began the sign-in") };
 
   const begin = defineRoute({
     ...realmRoute(scope, "anyone", "oauth"),
@@ -94,7 +122,7 @@ export function oauthRoutes(scope: Scope) {
         return: Return,
       }),
     },
-    responses: redirect,
+    responses: redirects,
     problems: [404, 429, 502],
   });
   const callback = defineRoute({
@@ -114,16 +142,17 @@ export function oauthRoutes(scope: Scope) {
         error: z.string().optional(),
       }),
     },
-    responses: redirect,
+    responses: redirects,
     problems: [401, 403, 404, 409, 410, 429, 502],
   });
   const link = defineRoute({
-    ...realmRoute(scope, "identities", "oauth"),
+    ...credentialRoute(scope, "identities", "oauth"),
     method: "post",
     path: `${prefix}/oauth/{provider}/link`,
     operationId: `link${name}Identity`,
     summary: "Begin to link an identity to the signed-in account",
-    description: "Open the returned URL in the same browser.",
+    description:
+      "Open the returned URL in the browser that is signed in: the link completes only with the session that began it.",
     request: { params: withProvider, query: z.strictObject({ return: Return }) },
     responses: { 200: json("Begun", z.object({ url: z.string() }).openapi("OAuthStart")) },
     problems: [401, 403, 404, 429, 502],
@@ -163,7 +192,7 @@ export function oauthRoutes(scope: Scope) {
         const query = c.req.valid("query");
         const back = backOf(c, realm, query.return);
         const begun = await beginOAuth(deps, { realm, provider, invite: query.invite, back });
-        keepState(c, realm, provider, begun);
+        await keepState(c, realm, provider, begun);
         return c.redirect(begun.url, 302);
       }),
     )
@@ -178,6 +207,7 @@ export function oauthRoutes(scope: Scope) {
           provider,
           cookie: cookieOf(c.req.header("cookie"), cookie),
           parameters: new URL(c.req.url).searchParams,
+          caller: () => identify(c, accountsOf(realm), "leader"),
           profileOf,
         });
         if (session !== null) setSessionCookie(c, realm, session);
@@ -189,7 +219,7 @@ export function oauthRoutes(scope: Scope) {
       const { provider } = c.req.valid("param");
       const back = backOf(c, realm, c.req.valid("query").return);
       const begun = await beginLink(deps, actor, { realm, provider, back });
-      keepState(c, realm, provider, begun);
+      await keepState(c, realm, provider, begun);
       return c.json({ url: begun.url }, 200);
     })
     .openapi(list, async (c) => {

@@ -14,9 +14,9 @@ import {
   shortPath,
 } from "../../shared/definition/document/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
-import { notFound } from "../../shared/kernel/errors.ts";
-import { onError, wrongMethod } from "../http/problem.ts";
-import { answerUnmatched, defineRoute, newRouter } from "../http/router.ts";
+import { innerRouter } from "../http/inner-router.ts";
+import { wrongMethod } from "../http/problem.ts";
+import { defineRoute } from "../http/router.ts";
 import { receiveEarly } from "../middleware/session.ts";
 import { PageQuery, pageResponses, programPage } from "../pages/index.ts";
 import { showProgram } from "../pages/program.ts";
@@ -27,17 +27,6 @@ import { realmRoutes } from "./index.ts";
 
 const PREFIX = "/api/{orbId}";
 const PAGE_METHODS = ["GET", "HEAD"];
-interface Handed {
-  outer: Context<AppEnv>;
-  realm: Realm;
-}
-const handed = new WeakMap<Request, Handed>();
-
-function handedTo(c: Context<AppEnv>): Handed {
-  const found = handed.get(c.req.raw);
-  if (found === undefined) throw notFound("orb");
-  return found;
-}
 
 /**
  * Maps `/call/{handler}/…` to the short path. `POST /passkey` with a session id completes a registration or sign-in.
@@ -50,19 +39,8 @@ function realmPath(request: Request): string {
 }
 
 export function orbAuth() {
-  const inner = newRouter(undefined, realmPath);
-  inner.use("*", async (c, next) => {
-    const { outer } = handedTo(c);
-    c.set("host", outer.var.host);
-    c.set("deps", outer.var.deps);
-    c.set("received", outer.var.received);
-    await next();
-    outer.set("route", c.var.route);
-    outer.set("actor", c.var.actor);
-  });
-  inner.onError(onError);
-  answerUnmatched(inner);
-  inner.route("/", realmRoutes({ prefix: PREFIX, name: "Orb", realm: (c) => handedTo(c).realm }));
+  const { router: inner, handedTo, hand } = innerRouter<Realm>(realmPath);
+  inner.route("/", realmRoutes({ prefix: PREFIX, name: "Orb", realm: handedTo }));
   inner.openapi(
     defineRoute({
       method: "get",
@@ -76,7 +54,7 @@ export function orbAuth() {
       responses: pageResponses,
       problems: [404],
     }),
-    (c) => showSignin(c, handedTo(c).realm),
+    (c) => showSignin(c, handedTo(c)),
   );
   inner.openapi(
     defineRoute({
@@ -89,7 +67,7 @@ export function orbAuth() {
       request: { ...programPage.request, params: z.object(pathParams(PREFIX)) },
       problems: [404],
     }),
-    (c) => showProgram(c, handedTo(c).realm),
+    (c) => showProgram(c, handedTo(c)),
   );
 
   /**
@@ -122,16 +100,7 @@ export function orbAuth() {
       await next();
       return undefined;
     }
-    handed.set(c.req.raw, { outer: c, realm });
-    return inner.fetch(c.req.raw, c.env, executionCtx(c));
+    return hand(c, realm);
   }
   return { router: inner, answer };
-}
-
-function executionCtx(c: Context<AppEnv>) {
-  try {
-    return c.executionCtx;
-  } catch {
-    return undefined;
-  }
 }

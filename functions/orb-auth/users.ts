@@ -5,7 +5,7 @@ import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { Cursor, json, jsonRequest, Limit, listOf } from "../http/schemas.ts";
 import { newUserSchema, UserSchema, userResponse } from "../realm/schemas.ts";
-import { pathParams, realmRoute, roleSchema, type Scope } from "../realm/scope.ts";
+import { pathParams, realmRoute, rightsRoute, roleSchema, type Scope } from "../realm/scope.ts";
 
 const status = z.enum(["active", "disabled"]).optional();
 
@@ -40,7 +40,7 @@ export function userRoutes(scope: Scope) {
     problems: [400, 401, 403, 404],
   });
   const create = defineRoute({
-    ...realmRoute(scope, "services.write"),
+    ...rightsRoute(scope, "services.write"),
     method: "post",
     path: `${prefix}/users`,
     operationId: `create${name}Service`,
@@ -51,7 +51,7 @@ export function userRoutes(scope: Scope) {
     problems: [401, 403, 404],
   });
   const change = defineRoute({
-    ...realmRoute(scope, "users.write"),
+    ...rightsRoute(scope, "users.write"),
     method: "put",
     path: `${prefix}/users/{id}`,
     operationId: `change${name}User`,

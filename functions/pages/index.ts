@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { platformRealm, sharedRealm } from "../../shared/access/realms.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { AnyQuery } from "../http/schemas.ts";
+import { AnyQuery, redirect } from "../http/schemas.ts";
 import { bootstrapAccess } from "../platform-auth/bootstrap.ts";
 import { ProgramSchema } from "../realm/programs.ts";
 import { types } from "./assets.generated.ts";
@@ -19,6 +19,9 @@ export const PageQuery = z.object({
   recover: z.string().optional().openapi({
     description: "`true`: the page asks for a recovery code.",
   }),
+  account: z.string().optional().openapi({
+    description: "`true`: the page shows the account, with a link to the address in `return`.",
+  }),
   return: z.string().optional().openapi({
     description:
       "Where to go after sign-in: a path of this origin, or a URL whose origin is in ALLOWED_ORIGINS. Other values are ignored.",
@@ -32,7 +35,9 @@ export const pageResponses = {
   429: { description: "An error page", content: html },
   503: { description: "An error page", content: html },
   504: { description: "An error page", content: html },
-  302: { description: "Redirect to the same page with a host name, which passkeys need" },
+  302: redirect(
+    "To the same page with a host name, which passkeys need, or for somebody who is signed in to the account page",
+  ),
 };
 
 const platformSignin = defineRoute({
@@ -72,7 +77,7 @@ export const programPage = {
       }),
     }),
   },
-  responses: { ...pageResponses, 302: { description: "Redirect to the sign-in page, which leads back" } },
+  responses: { ...pageResponses, 302: redirect("To the sign-in page, which leads back") },
 };
 
 const platformProgram = defineRoute({

@@ -2,16 +2,16 @@
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
 import type { AccountActor } from "../../shared/access/actor.ts";
+import { CANS, RIGHTS } from "../../shared/access/credentials/rights.ts";
 import { type ProgramRequest, requireAllowable } from "../../shared/access/machines/programs.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
 import { type Program, ProgramSchema, programRequest, resultUrl } from "../realm/programs.ts";
 import type { AppEnv } from "../request/context.ts";
-import { RIGHTS, said } from "./account.ts";
 import { type Html, html, nothing } from "./html.ts";
 import { byName, htmlResponse, page, troubled, visitor } from "./signin.ts";
-import { pageHtml } from "./templates.ts";
+import { pageHtml, said } from "./templates.ts";
 
 /** The final pages of a program's sign-in, by result. The program redirects the browser to one of them. */
 const ENDS: Readonly<Record<string, readonly [title: string, words: string]>> = {
@@ -102,9 +102,9 @@ interface Question extends Omit<ProgramRequest, "challenge"> {
 
 function rightsHtml(scopes: ProgramRequest["scopes"]): Html {
   return scopes.reduce((all, { orb, can }) => {
-    const rights = RIGHTS.filter(([value]) => can.includes(value)).reduce(
-      (list, [, name, words]) => html`${list}
-        <li><div><p class="name">${name}</p><p class="hint">${words}</p></div></li>`,
+    const rights = CANS.filter((right) => can.includes(right)).reduce(
+      (list, right) => html`${list}
+        <li><div><p class="name">${RIGHTS[right].name}</p><p class="hint">${RIGHTS[right].words}</p></div></li>`,
       nothing,
     );
     const where = orb === "*" ? "In all applications" : `In the application ${orb}`;

@@ -2,7 +2,7 @@
 import { z } from "@hono/zod-openapi";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { AnyQuery, json } from "../http/schemas.ts";
+import { AnyQuery, json, redirect } from "../http/schemas.ts";
 
 const PAGE = "/console";
 
@@ -41,10 +41,11 @@ const start = (path: "/" | "/api" | "/api/", operationId: string) => ({
     description: `Redirects requests that accept \`text/html\` to ${PAGE}. \`/\` and \`/api/\` are the same.`,
     tags: ["Discovery"],
     security: [],
-    request: { query: AnyQuery },
+    // A browser may open `/` by a link to which a mail program or a search engine added parameters.
+    ...(path === "/" ? { request: { query: AnyQuery } } : {}),
     responses: {
       200: json("The addresses", Start),
-      302: { description: `Redirect to ${PAGE}` },
+      302: redirect(`To ${PAGE}`),
     },
   }),
   hide: path !== "/api",

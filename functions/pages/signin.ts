@@ -10,6 +10,7 @@ import { isSignupOpen } from "../../shared/access/settings.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
 import { identify } from "../middleware/session.ts";
+import { accountPage, returnAddress } from "../realm/return-address.ts";
 import { accountsOf } from "../realm/scope.ts";
 import type { AppEnv } from "../request/context.ts";
 import { logoSource } from "./branding.ts";
@@ -94,7 +95,19 @@ export function visitor(c: Context<AppEnv>, realm: Realm): Promise<Actor> {
   });
 }
 
-async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
+/** Returns the trusted address in the parameter `return`, without the origin if it is a path of the platform. */
+function backOf(c: Context<AppEnv>): string | undefined {
+  const { config } = c.var.deps;
+  const back = returnAddress(config, c.req.query("return"));
+  const { origin } = new URL(config.publicUrl);
+  return back?.startsWith(`${origin}/`) === true ? back.slice(origin.length) : back;
+}
+
+/** Whether the user wants to see the account, and then to return. */
+const wantsAccount = (c: Context<AppEnv>) => c.req.query("account") === "true";
+
+/** @returns the page, or the address of the account page for users who are signed in */
+async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState | string> {
   const { deps } = c.var;
   const invite = c.req.query("invite");
   if (invite !== undefined) return invited(c, realm, invite);
@@ -104,16 +117,18 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState> {
     return (await isSignupOpen(deps, realm)) ? { kind: "signup" } : CLOSED;
   }
   const actor = await visitor(c, realm);
-  if (actor.kind !== "anonymous") {
-    // Read the account, because its name may have changed since the session began.
-    const account = await readAccount(deps, realm, actorId(actor));
-    return { kind: "login", name: account?.value.name ?? null, signup: false };
+  // Read the account, because its name may have changed since the session began.
+  const account = actor.kind === "anonymous" ? null : await readAccount(deps, realm, actorId(actor));
+  if (account !== null) {
+    const back = backOf(c);
+    if (back === undefined || wantsAccount(c)) return accountPage(realm, back);
+    return { kind: "known", name: account.value.name, back };
   }
   if (realm === platformRealm && (await ensureBootstrap(deps)) !== null) {
     await enforceRateLimit(deps, "bootstrap");
     return { kind: "bootstrap" };
   }
-  return { kind: "login", name: null, signup: await isSignupOpen(deps, realm) };
+  return { kind: "login", signup: await isSignupOpen(deps, realm) };
 }
 
 /** Returns the page for a temporary error, which tells the user to try again. */
@@ -140,7 +155,10 @@ export async function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppEr
   return page(c, realm, state, STATUS[error.kind], problemHeaders(error));
 }
 
-/** Renders the sign-in page. The page contains no query parameter except the code of a valid invitation. */
+/**
+ * Renders the sign-in page, or redirects users who are signed in to their account. The page contains no query parameter
+ * except the code of a valid invitation and a trusted return address.
+ */
 export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Response> {
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;
@@ -148,7 +166,9 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
   let status: (typeof STATUS)[keyof typeof STATUS] | 200 = 200;
   let headers: Record<string, string> = {};
   try {
-    state = await stateOf(c, realm);
+    const found = await stateOf(c, realm);
+    if (typeof found === "string") return c.redirect(found, 302);
+    state = found;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
     state = troubled(error);
@@ -166,9 +186,8 @@ export function page(
   status: (typeof STATUS)[keyof typeof STATUS] | 200,
   headers: Record<string, string>,
 ): Response {
-  // The page trusts only origins that are listed by name, so leave out the wildcard `*`.
-  const origins = c.var.deps.config.allowedOrigins.filter((origin) => origin !== "*");
-  return htmlResponse(c, realm, signinPage(realm, state, origins), status, headers);
+  const target = { back: backOf(c), account: wantsAccount(c) };
+  return htmlResponse(c, realm, signinPage(realm, state, target), status, headers);
 }
 
 /** Sends a sign-in page with its Content-Security-Policy. */

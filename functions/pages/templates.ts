@@ -1,15 +1,15 @@
 import type { Realm } from "../../shared/access/realms.ts";
-import { accountSection, said } from "./account.ts";
+import { accountPage } from "../realm/return-address.ts";
 import { files } from "./assets.generated.ts";
 import { accentName } from "./branding.ts";
 import { type Html, html, nothing } from "./html.ts";
+import type { Place } from "./place.ts";
 
 export type PageState =
-  /**
-   * `name` is the name of the user who is already signed in, or null. `signup` says whether the page offers a
-   * registration without an invitation.
-   */
-  | { kind: "login"; name: string | null; signup: boolean }
+  /** `signup` says whether the page offers a registration without an invitation. */
+  | { kind: "login"; signup: boolean }
+  /** The user `name` is already signed in, and can continue to the page `back`. */
+  | { kind: "known"; name: string; back: string }
   /** `invite` is the code of a valid invitation. */
   | { kind: "register"; role: string; invite: string }
   /**
@@ -29,6 +29,12 @@ const MARK = html`<svg viewBox="0 0 24 24" width="28" height="28" fill="none" st
 const ICON =
   "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 24 24'%3E%3Crect width='24' height='24' rx='6' fill='%233446d3'/%3E%3Ccircle cx='12' cy='9' r='3.5' fill='%23fff'/%3E%3Cpath d='M5 19c1-4 4-5.500 7-5.500s6 1.500 7 5.500z' fill='%23fff'/%3E%3C/svg%3E";
 
+/** The elements in which the page's script shows the results of nearby buttons. */
+export function said(place: Place): Html {
+  return html`
+      <div class="said" id="said-${place}"><p class="status" role="status"></p><p class="error" role="alert"></p></div>`;
+}
+
 const ROLE_WORDS: Record<string, string> = { owner: "an owner", admin: "an admin", user: "a user" };
 
 function title(state: PageState): string {
@@ -43,26 +49,42 @@ function title(state: PageState): string {
       return "No account exists yet";
     case "refused":
       return state.title;
+    case "known":
+      return "Is it you?";
     default:
-      return state.name === null ? "Sign in" : "Is it you?";
+      return "Sign in";
   }
 }
 
-/**
- * Returns a sign-in link for each OpenID Connect provider.
- * @param query query string to append to each link, for example with an invitation code
- */
-function providerLinks({ providers, base }: Realm, query = ""): Html {
+/** Returns a query string of the parameters that have a value. */
+function queryOf(parameters: Readonly<Record<string, string | undefined>>): string {
+  const given = Object.entries(parameters).flatMap(([name, value]) =>
+    value === undefined ? [] : [[name, value]],
+  );
+  return given.length === 0 ? "" : `?${new URLSearchParams(given)}`;
+}
+
+/** Returns a sign-in link for each OpenID Connect provider. @param invite code of an invitation */
+function providerLinks({ providers, base }: Realm, back: string | undefined, invite?: string): Html {
+  const query = queryOf({ invite, return: back });
   return providers.reduce(
     (links, { id, name }) => html`${links}
-      <a class="provider on" href="${base}/oauth/${id}${query}">Continue with ${name ?? id}</a>`,
+      <a class="provider" href="${base}/oauth/${id}${query}">Continue with ${name ?? id}</a>`,
     nothing,
   );
 }
 
-/** @param role role that the invitation grants; undefined without an invitation */
-function registerForm(realm: Realm, role?: string, query = ""): Html {
-  const links = providerLinks(realm, query);
+const signinLink = ({ base }: Realm, back: string | undefined, words: string): Html =>
+  html`<a href="${base}/signin${queryOf({ return: back })}">${words}</a>`;
+
+/** @param invited the code of the invitation, and the role that it grants; undefined without an invitation */
+function registerForm(
+  realm: Realm,
+  back: string | undefined,
+  invited?: { role: string; invite: string },
+): Html {
+  const links = providerLinks(realm, back, invited?.invite);
+  const role = invited?.role;
   const as =
     realm.name === "platform"
       ? "a platform admin"
@@ -80,10 +102,10 @@ function registerForm(realm: Realm, role?: string, query = ""): Html {
         </div>
         <button class="primary" type="submit" disabled>Create passkey</button>
       </form>${said("enter")}${links}
-      <p class="foot">Already have a passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
+      <p class="foot">Already have a passkey? ${signinLink(realm, back, "Sign in")}</p>`;
 }
 
-function recoverForm(realm: Realm, name: string | null): Html {
+function recoverForm(realm: Realm, back: string | undefined, name: string | null): Html {
   const then = "Create a new passkey on this device. It signs you in, and signs out every other device.";
   const intro =
     name === null
@@ -105,41 +127,34 @@ function recoverForm(realm: Realm, name: string | null): Html {
         </fieldset>
         <button class="primary" type="submit" disabled>Create passkey</button>
       </form>${said("enter")}
-      <p class="foot">${name === null ? html`${help}<br>` : nothing}Found your passkey? <a class="on" href="${realm.base}/signin">Sign in</a></p>`;
+      <p class="foot">${name === null ? html`${help}<br>` : nothing}Found your passkey? ${signinLink(realm, back, "Sign in")}</p>`;
 }
 
 /** @param signup whether to offer a registration without an invitation */
-function loginForm(realm: Realm, signup: boolean): Html {
+function loginForm(realm: Realm, back: string | undefined, signup: boolean): Html {
   const invited = html`Open the invitation that you were given.`;
-  const open = html`<a class="on" href="${realm.base}/signin?signup=true">Create an account</a>`;
+  const formAt = (form: "signup" | "recover") =>
+    `${realm.base}/signin${queryOf({ [form]: "true", return: back })}`;
+  const open = html`<a href="${formAt("signup")}">Create an account</a>`;
   if (!realm.handlers.has("passkey"))
-    return html`${said("enter")}${providerLinks(realm)}
+    return html`${said("enter")}${providerLinks(realm, back)}
       <p class="foot">New here? ${signup ? "Your first sign-in creates an account." : invited}</p>`;
   return html`
       <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
       <form id="form" action="" novalidate>
         <button class="primary" type="submit" disabled>Sign in with a passkey</button>
-      </form>${said("enter")}${providerLinks(realm)}
-      <p class="foot">New here? ${signup ? open : invited}<br>Lost your passkey? <a class="on" href="${realm.base}/signin?recover=true">Use a recovery code</a></p>`;
+      </form>${said("enter")}${providerLinks(realm, back)}
+      <p class="foot">New here? ${signup ? open : invited}<br>Lost your passkey? <a href="${formAt("recover")}">Use a recovery code</a></p>`;
 }
 
-/**
- * Form for users who are already signed in. They can continue to the page they came from, or open their account.
- * Platform admins must first confirm with their passkey: their account page shows an access token, and the platform
- * returns that token only when a session begins.
- */
-function knownForm(realm: Realm, name: string): Html {
-  const confirm = html`
-      <form id="form" action="" novalidate>
-        <button class="primary" type="submit" disabled>Confirm with your passkey</button>
-      </form>`;
-  const open = html`
-      <button id="open" type="button">See your account</button>`;
-  const platform = realm.name === "platform";
+/** For users who are already signed in. They can continue to the page they came from, or open their account. */
+function knownForm(realm: Realm, { name, back }: Extract<PageState, { kind: "known" }>): Html {
+  const site = back.startsWith("/") ? "" : ` to ${new URL(back).host}`;
   return html`
-      <p>You are signed in as <strong id="known">${name}</strong>.${platform ? " Confirm with your passkey to see your account or copy a token." : nothing}</p>
-      <button id="continue" class="primary" type="button" hidden>Continue</button>${platform ? confirm : open}${said("enter")}
-      <button class="signout" type="button">Sign out</button>`;
+      <p>You are signed in as <strong>${name}</strong>.</p>
+      <a class="provider primary" href="${back}">Continue${site}</a>
+      <a class="provider" href="${accountPage(realm, back)}">See your account</a>${said("enter")}
+      <button id="signout" type="button">Sign out</button>`;
 }
 
 function nextWords({ handlers }: Realm, next: "signin" | "account"): string {
@@ -147,16 +162,19 @@ function nextWords({ handlers }: Realm, next: "signin" | "account"): string {
   return handlers.has("passkey") ? "Sign in with a passkey" : "Sign in";
 }
 
-function body(realm: Realm, state: PageState): Html {
+/** @param back where the user goes after signing in; undefined for the account page */
+function body(realm: Realm, state: PageState, back: string | undefined): Html {
   switch (state.kind) {
     case "register":
-      return registerForm(realm, state.role, `?invite=${encodeURIComponent(state.invite)}`);
+      return registerForm(realm, back, state);
     case "recover":
-      return recoverForm(realm, state.name);
+      return recoverForm(realm, back, state.name);
     case "login":
-      return state.name === null ? loginForm(realm, state.signup) : knownForm(realm, state.name);
+      return loginForm(realm, back, state.signup);
+    case "known":
+      return knownForm(realm, state);
     case "signup":
-      return registerForm(realm);
+      return registerForm(realm, back);
     case "bootstrap":
       return html`
       <p>The platform printed a sign-in address for the first platform admin when it started. Open that address in this browser.</p>
@@ -167,23 +185,27 @@ function body(realm: Realm, state: PageState): Html {
         state.next === null
           ? nothing
           : html`
-      <p class="foot"><a href="${realm.base}/signin">${nextWords(realm, state.next)}</a></p>`
+      <p class="foot"><a href="${state.next === "account" ? accountPage(realm) : `${realm.base}/signin`}">${nextWords(realm, state.next)}</a></p>`
       }`;
     default:
       return nothing;
   }
 }
 
-/** @param origins origins of trusted web applications that the page may redirect to */
-export function signinPage(realm: Realm, state: PageState, origins: readonly string[] = []): string {
-  const hasScript = state.kind !== "refused" && state.kind !== "bootstrap";
+interface Target {
+  /** Where the user goes after signing in, a path of the platform or a trusted URL; undefined for the account page. */
+  back: string | undefined;
+  /** Whether the user goes to the account page first, which then has a link to `back`. */
+  account: boolean;
+}
+
+export function signinPage(realm: Realm, state: PageState, { back, account }: Target): string {
   return pageHtml(realm, {
     kind: state.kind,
     heading: title(state),
-    content: body(realm, state),
-    hasScript,
-    after: hasScript ? accountSection(realm, state.kind !== "login") : nothing,
-    origins,
+    content: body(realm, state, back),
+    hasScript: state.kind !== "refused" && state.kind !== "bootstrap",
+    ...(back === undefined || account ? { next: accountPage(realm, back), account: true } : { next: back }),
   });
 }
 
@@ -193,14 +215,15 @@ export interface PageParts {
   heading: string;
   content: Html;
   hasScript: boolean;
-  /** Sections that the script shows later. */
-  after?: Html;
-  origins?: readonly string[];
+  /** Where the user goes after signing in. */
+  next?: string;
+  /** Whether `next` is the page of the user's account. */
+  account?: boolean;
 }
 
 /** Returns a page in the look of the sign-in page. */
 export function pageHtml(realm: Realm, parts: PageParts): string {
-  const { kind, heading, content, hasScript, after = nothing, origins = [] } = parts;
+  const { kind, heading, content, hasScript, next = "", account = false } = parts;
   const enter = html`
     <section id="enter" aria-labelledby="enter-title">
       <p class="realm">${realm.title}</p>
@@ -230,9 +253,9 @@ export function pageHtml(realm: Realm, parts: PageParts): string {
 <link rel="icon" href="${logo ?? ICON}">
 <link rel="stylesheet" href="${files.signin.style}">${accent}${script}
 </head>
-<body data-base="${realm.base}" data-state="${kind}" data-title="${realm.title}" data-origins="${origins.join(" ")}">
+<body data-base="${realm.base}" data-state="${kind}" data-next="${next}" data-account="${String(account)}">
   <main id="card">
-    ${mark}${enter}${after}
+    ${mark}${enter}
     <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
   </main>
 </body>

@@ -5,7 +5,7 @@ import { listAdmins, removeAdmin } from "../../shared/access/users.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { AdminSchema, adminResponse, NewAdminSchema } from "../realm/schemas.ts";
-import { realmRoute, type Scope } from "../realm/scope.ts";
+import { realmRoute, rightsRoute, type Scope } from "../realm/scope.ts";
 
 const JwkSchema = z
   .object({
@@ -30,7 +30,7 @@ export function adminRoutes(scope: Scope) {
     problems: [401, 403, 422],
   });
   const create = defineRoute({
-    ...realmRoute(scope, "services.write"),
+    ...rightsRoute(scope, "services.write"),
     method: "post",
     path: "/api/_auth/admins",
     operationId: "createPlatformService",

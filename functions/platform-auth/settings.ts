@@ -2,7 +2,7 @@ import { z } from "@hono/zod-openapi";
 import { changePlatformSettings, readPlatformSettings } from "../../shared/access/settings.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
-import { realmRoute, type Scope } from "../realm/scope.ts";
+import { realmRoute, rightsRoute, type Scope } from "../realm/scope.ts";
 
 const SharedSchema = z.strictObject({
   signup: z.enum(["invitation", "open"]).openapi({
@@ -26,7 +26,7 @@ export function settingsRoutes(scope: Scope) {
     problems: [401, 403],
   });
   const change = defineRoute({
-    ...realmRoute(scope, "settings.write"),
+    ...rightsRoute(scope, "settings.write"),
     method: "put",
     path: "/api/_auth/settings",
     operationId: "putPlatformSettings",

@@ -9,7 +9,15 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest, OPERATOR_SESSION, SESSION } from "../http/schemas.ts";
 import { refuseForeignOrigin } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
-import { PasskeySchema, ProfileSchema, RenameSchema, UserSchema, userResponse } from "./schemas.ts";
+import {
+  OwnAccountSchema,
+  ownAccountResponse,
+  PasskeySchema,
+  ProfileSchema,
+  RenameSchema,
+  UserSchema,
+  userResponse,
+} from "./schemas.ts";
 import { accountsOf, clearSessionCookie, pathParams, realmRoute, type Scope } from "./scope.ts";
 
 export function accountRoutes(scope: Scope) {
@@ -24,7 +32,7 @@ export function accountRoutes(scope: Scope) {
     operationId: `get${name}Me`,
     summary: "Get the signed-in account",
     request: { params },
-    responses: { 200: json("The account", UserSchema) },
+    responses: { 200: json("The account", OwnAccountSchema) },
     problems: [401, 403],
   });
   const change = defineRoute({
@@ -87,7 +95,7 @@ export function accountRoutes(scope: Scope) {
   return newRouter()
     .openapi(me, async (c) => {
       const { deps, actor, realm } = c.var;
-      return c.json(userResponse(await ownAccount(deps, actor, realm)), 200);
+      return c.json(ownAccountResponse(await ownAccount(deps, actor, realm), realm), 200);
     })
     .openapi(change, async (c) => {
       const { deps, actor, realm } = c.var;

@@ -5,7 +5,7 @@ import { revokeInvitation } from "../../shared/access/revocation.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { InvitationSchema, InvitationStateSchema, invitationResponse } from "./schemas.ts";
-import { pathParams, realmRoute, roleSchema, type Scope } from "./scope.ts";
+import { credentialRoute, pathParams, realmRoute, roleSchema, type Scope } from "./scope.ts";
 
 export function invitationRoutes(scope: Scope) {
   const { prefix, name, accounts } = scope;
@@ -16,7 +16,7 @@ export function invitationRoutes(scope: Scope) {
   const limited = scope.attempt === undefined ? ([404] as const) : ([429] as const);
 
   const create = defineRoute({
-    ...realmRoute(scope, "invitations.write", "invitations", "invited"),
+    ...credentialRoute(scope, "invitations.write", "invitations", "invited"),
     method: "post",
     path: `${prefix}/invitations`,
     operationId: `create${name}Invitation`,

@@ -1,10 +1,11 @@
 import { z } from "@hono/zod-openapi";
 import type { AuthenticationResponseJSON, RegistrationResponseJSON } from "@simplewebauthn/server";
 import type { Context } from "hono";
+import type { Actor } from "../../shared/access/actor.ts";
 import { begin, beginAdding } from "../../shared/access/ceremony/begin.ts";
 import { complete } from "../../shared/access/ceremony/complete.ts";
 import { jsonRequest } from "../http/schemas.ts";
-import { refuseForeignOrigin } from "../middleware/origin.ts";
+import { refuseForeignOrigin, requireOwnPageForCookie } from "../middleware/origin.ts";
 import { identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { BeginQuery, BeginSchema, optionsResponse } from "./schemas.ts";
@@ -50,7 +51,7 @@ export async function beginCeremony(
   const { deps, realm } = c.var;
   const { publicKey, ...begun } =
     add === true
-      ? await beginAdding(deps, await identify(c, accountsOf(realm)), { realm, ...given })
+      ? await beginAdding(deps, await callerOnOwnPage(c), { realm, ...given })
       : await begin(deps, {
           realm,
           invite: query.invite ?? invite,
@@ -58,6 +59,13 @@ export async function beginCeremony(
           ...given,
         });
   return { ...begun, publicKey: optionsResponse(publicKey) };
+}
+
+/** Returns the caller of a request that adds a passkey to the caller's account. */
+async function callerOnOwnPage(c: Context<AppEnv>): Promise<Actor> {
+  const actor = await identify(c, accountsOf(c.var.realm));
+  if (actor.kind !== "anonymous") requireOwnPageForCookie(c);
+  return actor;
 }
 
 export async function completeCeremony(

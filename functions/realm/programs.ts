@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import { CANS, type Can, type Scope as TokenScope } from "../../shared/access/credentials/operations.ts";
+import type { Scope as TokenScope } from "../../shared/access/credentials/operations.ts";
+import { CANS, type Can } from "../../shared/access/credentials/rights.ts";
 import {
   allowProgram,
   CODE_SECONDS,

@@ -4,7 +4,7 @@ import { createRecovery } from "../../shared/access/recovery/links.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json } from "../http/schemas.ts";
 import { InvitationSchema, invitationResponse } from "./schemas.ts";
-import { pathParams, realmRoute, type Scope } from "./scope.ts";
+import { credentialRoute, pathParams, realmRoute, type Scope } from "./scope.ts";
 
 const StateSchema = z
   .object({
@@ -20,7 +20,7 @@ const CodesSchema = StateSchema.extend({
 export function recoveryRoutes(scope: Scope) {
   const { prefix, name, accounts } = scope;
   const create = defineRoute({
-    ...realmRoute(scope, "users.write", "passkey"),
+    ...credentialRoute(scope, "users.write", "passkey"),
     tags: [scope.tags.recovery],
     method: "post",
     path: `${prefix}/${name === "Platform" ? "admins" : "users"}/{id}/recovery`,
@@ -33,13 +33,13 @@ export function recoveryRoutes(scope: Scope) {
     problems: [401, 403, 404, 409],
   });
   const own = {
-    ...realmRoute(scope, "recovery", "passkey"),
     tags: [scope.tags.recovery],
     path: `${prefix}/recovery-codes`,
     request: { params: z.object(pathParams(prefix)) },
     problems: [401, 403] as const,
   };
   const state = defineRoute({
+    ...realmRoute(scope, "recovery", "passkey"),
     ...own,
     method: "get",
     operationId: `get${name}RecoveryCodes`,
@@ -47,6 +47,7 @@ export function recoveryRoutes(scope: Scope) {
     responses: { 200: json("How many are left", StateSchema) },
   });
   const replace = defineRoute({
+    ...credentialRoute(scope, "recovery", "passkey"),
     ...own,
     method: "post",
     operationId: `create${name}RecoveryCodes`,

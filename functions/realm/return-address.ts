@@ -1,8 +1,18 @@
+import type { Realm } from "../../shared/access/realms.ts";
 import type { Config } from "../../shared/deps.ts";
 
 /**
+ * Returns the path of the page of the user's account, which belongs to the console.
+ * @param back address to which the page links
+ */
+export function accountPage({ name }: Pick<Realm, "name">, back?: string): string {
+  const page = `/console/account/${name}`;
+  return back === undefined ? page : `${page}?${new URLSearchParams({ return: back })}`;
+}
+
+/**
  * Returns the absolute URL to open after sign-in; undefined if the URL is not trusted. Paths of the platform and URLs
- * of an allowed origin are trusted. The sign-in page applies the same rules in functions/pages/browser/return.ts.
+ * of an allowed origin are trusted.
  */
 export function returnAddress(
   { publicUrl, allowedOrigins }: Pick<Config, "publicUrl" | "allowedOrigins">,

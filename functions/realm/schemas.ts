@@ -2,6 +2,7 @@ import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
 import type { CeremonyStart } from "../../shared/access/ceremony/begin.ts";
 import type { Invitation } from "../../shared/access/invitations.ts";
+import type { Realm } from "../../shared/access/realms.ts";
 import { nameFlaw, normalName } from "./display-name.ts";
 import { PRINTABLE } from "./printable.ts";
 
@@ -122,14 +123,41 @@ export function userResponse(account: AccountRecord): z.infer<typeof UserSchema>
   };
 }
 
+/** The signed-in account, with what its user interface needs to know about the realm (set of accounts). */
+export const OwnAccountSchema = UserSchema.extend({
+  realm: z.object({
+    id: z.string().openapi({ description: "`platform`, `auth` or an orb's id", example: "shop" }),
+    title: z.string().openapi({ description: "Name of the realm on its sign-in page" }),
+    ways: z
+      .array(z.enum(["passkey", "oauth"]))
+      .openapi({ description: "How its users sign in: with passkeys, with providers, or with both" }),
+    providers: z.array(z.object({ id: z.string(), name: z.string() })).openapi({
+      description: "The providers that the orb offers for sign-in",
+    }),
+  }),
+}).openapi("OwnAccount");
+
+export function ownAccountResponse(account: AccountRecord, realm: Realm): z.infer<typeof OwnAccountSchema> {
+  const { name, title, handlers, providers } = realm;
+  return {
+    ...userResponse(account),
+    realm: {
+      id: name,
+      title,
+      ways: (["passkey", "oauth"] as const).filter((way) => handlers.has(way)),
+      providers: providers.map((one) => ({ id: one.id, name: one.name ?? one.id })),
+    },
+  };
+}
+
 const service = z
   .literal(true)
   .openapi({ description: "Creates a service account. People register with an invitation." });
 
-export const NewAdminSchema = z.strictObject({ name: displayName, service }).openapi("NewServiceAdmin");
+export const NewAdminSchema = z.strictObject({ name: displayName, service }).openapi("ServiceAdminInput");
 
 export const newUserSchema = <R extends z.ZodType>(role: R) =>
-  z.strictObject({ name: displayName, service, role }).openapi("NewServiceUser");
+  z.strictObject({ name: displayName, service, role }).openapi("ServiceUserInput");
 
 export const PasskeySchema = z
   .object({
@@ -210,7 +238,7 @@ export const AttestationSchema = z
       transports: z.array(z.string().max(64)).max(16).optional(),
     }),
   })
-  .openapi("NewCredential", { description: "RegistrationResponseJSON of WebAuthn" });
+  .openapi("CreatedCredential", { description: "RegistrationResponseJSON of WebAuthn" });
 
 export const AssertionSchema = z
   .object({

@@ -22,6 +22,7 @@ import type { StartedSession } from "../../shared/access/sessions.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { ANY_SESSION, OPERATOR_SESSION, SESSION } from "../http/schemas.ts";
+import { changesRights, createsCredential } from "../middleware/origin.ts";
 import { actingConsistency, identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 
@@ -59,7 +60,7 @@ export function pathParams(prefix: string): { orbId?: z.ZodString } {
 }
 
 /** Browsers require `Secure` for cookies named `__Host-…`. Some reject Secure cookies from http://localhost. */
-const placeOf = ({ publicUrl }: { publicUrl: string }) =>
+export const placeOf = ({ publicUrl }: { publicUrl: string }) =>
   publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };
 
 /** Sets the session cookie. Scripts cannot read it, and browsers do not send it with forms of other sites. */
@@ -141,4 +142,17 @@ export function realmRoute(
     middleware:
       attempt === undefined || scope.attempt === undefined ? [admit] : [scope.attempt(attempt), admit],
   };
+}
+
+/**
+ * Returns the common properties of a route that creates a credential, as {@link realmRoute} does for other routes. With
+ * a session cookie, only the platform's own pages may use the route.
+ */
+export function credentialRoute(...route: Parameters<typeof realmRoute>) {
+  return createsCredential(realmRoute(...route));
+}
+
+/** Returns the common properties of a route that changes what accounts may do. */
+export function rightsRoute(...route: Parameters<typeof realmRoute>) {
+  return changesRights(realmRoute(...route));
 }

@@ -1,6 +1,6 @@
 /** Routes for the API tokens of the caller's account, and of service accounts that the caller manages. */
 import { z } from "@hono/zod-openapi";
-import { CANS } from "../../shared/access/credentials/operations.ts";
+import { CANS } from "../../shared/access/credentials/rights.ts";
 import {
   type ApiToken,
   createApiToken,
@@ -12,9 +12,9 @@ import {
   TOKEN_LIMIT,
 } from "../../shared/access/machines/tokens.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { json, jsonRequest } from "../http/schemas.ts";
+import { json, jsonRequest, Moment } from "../http/schemas.ts";
 import { displayName } from "./schemas.ts";
-import { pathParams, realmRoute, type Scope } from "./scope.ts";
+import { credentialRoute, pathParams, realmRoute, type Scope } from "./scope.ts";
 
 const ScopeSchema = z
   .strictObject({
@@ -40,7 +40,7 @@ const expiresAt = z.union([z.iso.datetime({ offset: true }), z.literal(NEVER)]);
 const NewTokenSchema = z
   .strictObject({
     name: displayName,
-    expiresAt: expiresAt.openapi({
+    expiresAt: z.union([z.literal(NEVER), Moment]).openapi({
       description: "At most a year ahead. `never` is for platform admins.",
     }),
     scopes: z.array(ScopeSchema).min(1).max(50),
@@ -48,7 +48,7 @@ const NewTokenSchema = z
       description: "Id of a service account that you manage. By default, your own account",
     }),
   })
-  .openapi("NewApiToken");
+  .openapi("ApiTokenInput");
 
 const TokenSchema = z
   .object({
@@ -99,7 +99,7 @@ export function tokenRoutes(scope: Scope) {
     problems: [401, 403, 404, 422],
   });
   const create = defineRoute({
-    ...realmRoute(scope, "tokens.write"),
+    ...credentialRoute(scope, "tokens.write"),
     method: "post",
     path: `${prefix}/tokens`,
     operationId: `create${name}Token`,

@@ -1,6 +1,7 @@
 import type { Context, MiddlewareHandler } from "hono";
 import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../shared/access/actor.ts";
 import type { Realm } from "../../shared/access/realms.ts";
+import { parseAcceptLanguage } from "../../shared/definition/languages.ts";
 import type { Config, ContentCache, Deps, KeptContent, Log, SentContent } from "../../shared/deps.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import type { MakeImage } from "../../shared/images/job.ts";
@@ -26,6 +27,8 @@ export interface AppEnv {
     /** Pattern of the matched route, for logs and metrics. */
     route: string;
     parameters: readonly string[] | undefined;
+    /** Headers that say that the application's stream has lost messages. Set by routes about an application. */
+    lossHeaders: Readonly<Record<string, string>> | undefined;
     /** The response, if it already has all default headers. */
     whole: Response | undefined;
     /** Set if everyone may read the body. A host may repeat the response with this content while its data is unchanged. */
@@ -91,7 +94,13 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       log,
       config: host.config,
       images: host.images,
-      request: { requestId, traceparent, client: host.client(c), agent: c.req.header("user-agent") },
+      request: {
+        requestId,
+        traceparent,
+        client: host.client(c),
+        agent: c.req.header("user-agent"),
+        languages: () => languagesOf(c),
+      },
       newId: newIdNow,
       randomToken,
       builtIn: BUILT_IN,
@@ -128,6 +137,12 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
       actor,
     });
   };
+}
+
+function languagesOf(c: Context<AppEnv>): string[] {
+  const locale = c.req.query("locale");
+  const accepted = parseAcceptLanguage(c.req.header("accept-language") ?? "");
+  return locale === undefined ? accepted : [locale, ...accepted];
 }
 
 export function logOf(host: Host, requestId: string, traceparent: string): Log {

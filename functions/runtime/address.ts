@@ -2,11 +2,9 @@
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
+import { BATCH_SEGMENT, hidesBatch } from "../../shared/orb/routes.ts";
+import { isMove, type Move } from "../admin/entries.ts";
 import { noRouteDetail } from "../http/problem.ts";
-import { methodsOf } from "./definitions.ts";
-
-const OPERATIONS = ["publish", "unpublish", "archive", "restore"] as const;
-export type Operation = (typeof OPERATIONS)[number];
 
 /**
  * The target of a URL. For a handler, `above` is the number of path segments up to and including the handler's name.
@@ -14,21 +12,16 @@ export type Operation = (typeof OPERATIONS)[number];
  */
 export type Address =
   | { kind: "handler"; name: string; above: number }
+  | { kind: "batch" }
   | { kind: "collection"; schema: CompiledSchema }
   | { kind: "entry"; schema: CompiledSchema; id: string }
-  | { kind: "operation"; schema: CompiledSchema; id: string; operation: Operation }
+  | { kind: "keyed"; schema: CompiledSchema; field: string; value: string }
+  | { kind: "operation"; schema: CompiledSchema; id: string; operation: Move }
   | { kind: "revisions"; schema: CompiledSchema; id: string }
   | { kind: "revision" | "revert"; schema: CompiledSchema; id: string; revision: string };
 
-/** Allowed HTTP methods for each kind of target. Handlers are missing, because each handler has its own methods. */
-export const METHODS: Record<Exclude<Address["kind"], "handler">, readonly string[]> = {
-  collection: methodsOf(["list", "create", "patchMany", "removeMany"]),
-  entry: methodsOf(["get", "update", "patch", "remove"]),
-  operation: methodsOf(OPERATIONS),
-  revisions: methodsOf(["revisions"]),
-  revision: methodsOf(["revision"]),
-  revert: methodsOf(["revert"]),
-};
+/** Path segment before the name and the value of a unique field, which address an entry instead of its id. */
+const BY = "by";
 
 /** For modules whose entries have no URLs, the text that tells callers what to use instead. */
 const INSTEAD: Record<string, string> = {
@@ -92,10 +85,20 @@ function handlerAt(compiled: CompiledOrb, segments: readonly string[], above: nu
   );
 }
 
+/**
+ * Returns whether a path such as `pricing/quote` leads to a module, although its first segment may also be the name of a
+ * service. The module takes precedence where it has a route: a service of its name keeps the paths of its handlers.
+ */
+function isModulePath({ modules, handlerNames }: CompiledOrb, [first = "", second = ""]: readonly string[]) {
+  const module = modules.get(first);
+  if (module === undefined) return false;
+  return !handlerNames.has(`${first}.${second}`) || (module.routed && module.schemas.has(second));
+}
+
 /** Returns whether a path leads to a handler. Also returns true for an ambiguous name that several services use. */
 export function isHandler(compiled: CompiledOrb, segments: readonly string[]): boolean {
   const [first = "", second] = segments;
-  if (compiled.modules.has(first)) return false;
+  if (isModulePath(compiled, segments)) return false;
   return first === "call" || compiled.handlers.has(first) || compiled.handlerNames.has(`${first}.${second}`);
 }
 
@@ -111,10 +114,11 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
       throw notFound("handler", "The orb uses no handler of this name. Add it to uses in the orb document.");
     return handler;
   }
-  const module = compiled.modules.get(first);
-  const handler = module === undefined ? handlerAt(compiled, segments, 0) : undefined;
+  if (first === BATCH_SEGMENT && rest.length === 0 && !hidesBatch(compiled)) return { kind: "batch" };
+  const handler = isModulePath(compiled, segments) ? undefined : handlerAt(compiled, segments, 0);
   if (handler !== undefined) return handler;
   if (segments.includes("")) throw nothing(noRouteDetail(segments.join("/")));
+  const module = compiled.modules.get(first);
   if (module === undefined) {
     throw notFound(
       "module",
@@ -129,10 +133,17 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
     );
   }
   const [second] = rest;
-  const named = second !== undefined && !isEntrySegment(second);
+  const isKey = second === BY && module.only !== undefined && !module.schemas.has(BY);
+  const named = second !== undefined && !isKey && !isEntrySegment(second);
   const schema = schemaOf(module, named ? second : undefined);
   const [id, operation, ...more] = named ? rest.slice(1) : rest;
   if (id === undefined) return { kind: "collection", schema };
+  if (id === BY) {
+    const [value] = more;
+    if (operation === undefined || value === undefined || more.length > 1)
+      throw nothing("Address an entry by a unique field like this: …/by/{field}/{value}.");
+    return { kind: "keyed", schema, field: operation, value };
+  }
   if (operation === undefined) return { kind: "entry", schema, id };
   if (operation === "revisions") {
     const [revision, restore, ...further] = more;
@@ -140,8 +151,7 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
     if (restore === undefined) return { kind: "revision", schema, id, revision };
     if (restore === "restore" && further.length === 0) return { kind: "revert", schema, id, revision };
   }
-  const known = OPERATIONS.find((name) => name === operation);
-  if (known === undefined || more.length > 0)
+  if (!isMove(operation) || more.length > 0)
     throw nothing("No such operation on entries. Use publish, unpublish, archive, restore or revisions.");
-  return { kind: "operation", schema, id, operation: known };
+  return { kind: "operation", schema, id, operation };
 }

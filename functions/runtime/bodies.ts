@@ -3,7 +3,14 @@
  */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
-import { EntrySchema, MOMENT, PATCH_VALUES, ReadOnlyMembers, ValuesSchema } from "../admin/entry-schemas.ts";
+import {
+  ADDED,
+  EntrySchema,
+  MOMENT,
+  PATCH_VALUES,
+  ReadOnlyMembers,
+  ValuesSchema,
+} from "../admin/entry-schemas.ts";
 
 const moment = z.unknown().openapi(MOMENT);
 
@@ -14,6 +21,16 @@ export const RuntimeEntry = EntrySchema.extend({
     description:
       "Referenced entries by field; null if the entry does not exist or is not visible to the caller",
   }),
+  fallback: z
+    .record(
+      z.string(),
+      z.object({ language: z.string().optional(), market: z.string().optional() }).openapi("ValueSource"),
+    )
+    .optional()
+    .openapi({
+      description:
+        "Fields whose value stands in for a missing one, and the language or market that it comes from. A write of the response does not store these values.",
+    }),
 }).openapi("RuntimeEntry");
 
 const VALUES = { type: "object", additionalProperties: true } as const;
@@ -24,7 +41,7 @@ export const RuntimeNew = z
     validFrom: moment.optional().openapi({ description: "If missing or null: no bound" }),
     validTo: moment.optional().openapi({ description: "If missing or null: no bound" }),
   })
-  .openapi("RuntimeNewEntry", { required: ["values"] });
+  .openapi("RuntimeEntryInput", { required: ["values"] });
 
 const changed = {
   validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
@@ -35,5 +52,9 @@ export const RuntimeChange = z
   .strictObject({ values: z.unknown().optional().openapi(VALUES), ...changed })
   .openapi("RuntimeEntryChange");
 export const RuntimePatch = z
-  .strictObject({ values: z.unknown().optional().openapi(PATCH_VALUES), ...changed })
+  .strictObject({
+    values: z.unknown().optional().openapi(PATCH_VALUES),
+    add: z.unknown().optional().openapi(ADDED),
+    ...changed,
+  })
   .openapi("RuntimeEntryPatch");

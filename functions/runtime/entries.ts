@@ -5,21 +5,27 @@
 import type { Context } from "hono";
 import { tryDecodeURIComponent } from "hono/utils/url";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { type Principal, principalIn, requireMay } from "../../shared/access/authorize.ts";
+import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
+import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
 import { fileDefinitions } from "../files/definitions.ts";
 import { resumableDefinitions } from "../files/resumable-definitions.ts";
 import { isUpload, serveFile } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
+import { askingIn } from "../http/within.ts";
 import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Address, addressOf, isFilePath, isHandler, METHODS, servesFiles } from "./address.ts";
-import { definitions } from "./definitions.ts";
+import { type Address, addressOf, isFilePath, isHandler, servesFiles } from "./address.ts";
+import { PATHS } from "./definition-parts.ts";
 import { callHandler, callRoute } from "./handlers.ts";
-import { get, list } from "./read.ts";
+import { getBy, putBy, removeBy, updateBy } from "./keyed.ts";
+import { methodsOf, type OperationName, operationAt, operations } from "./operations.ts";
+import { type EntryRequest, get, list } from "./read.ts";
 import { revision, revisions } from "./revisions.ts";
 import { create, operate, remove, revert, update } from "./write.ts";
 import { removeMany, updateMany } from "./write-many.ts";
@@ -44,14 +50,32 @@ function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined>
   return last;
 }
 
-const ROUTES: Record<Address["kind"], string> = {
-  handler: "/api/{orbId}/{handler}",
-  collection: definitions.list.path,
-  entry: definitions.get.path,
-  operation: "/api/{orbId}/{moduleId}/{schemaId}/{id}/{operation}",
-  revisions: definitions.revisions.path,
-  revision: definitions.revision.path,
-  revert: definitions.revert.path,
+const HANDLER_PATH = "/api/{orbId}/{handler}";
+
+type EntryAddress = Exclude<Address, { kind: "handler" | "batch" }>;
+type At<N extends OperationName> = Extract<Address, { kind: (typeof operations)[N]["at"] }>;
+
+/** What serves each operation. Before, the caller was checked for the right that the operation needs. */
+const SERVED: { [N in OperationName]: (request: EntryRequest, address: At<N>) => Promise<Response> } = {
+  list,
+  get: (request, { id }) => get(request, id),
+  create,
+  update,
+  patch: update,
+  remove,
+  patchMany: updateMany,
+  removeMany,
+  publish: operate,
+  unpublish: operate,
+  archive: operate,
+  restore: operate,
+  getBy,
+  putBy,
+  patchBy: updateBy,
+  removeBy,
+  revisions,
+  revision,
+  revert,
 };
 
 interface SpeculativeRead {
@@ -96,6 +120,7 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
     const caller = upload ? undefined : beginCaller(c, orb);
     const live = await liveOrb(c.get("deps"), orb, isRead(c) ? "cached" : "leader");
     if (live === null) throw noLiveOrb();
+    c.set("lossHeaders", lossHeaders(live.fence?.loss));
     if (servesFiles(live.compiled)) return serveFile(c, live, segments, caller);
   }
   const suspicion = begin(c, orb, segments);
@@ -119,50 +144,51 @@ async function answerBy(
   caller: (usesAccess: boolean) => Promise<Actor>,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
+  c.set("lossHeaders", lossHeaders(live.fence?.loss));
   const address = addressOf(live.compiled, segments);
-  c.set("route", ROUTES[address.kind]);
   const { usesAccess } = live.compiled;
+  if (address.kind === "batch") {
+    c.set("route", BATCH_PATH);
+    return callBatch(c, live, await caller(usesAccess));
+  }
+  c.set("route", address.kind === "handler" ? HANDLER_PATH : PATHS[address.kind]);
   if (address.kind === "handler") return callHandler(c, live, await caller(usesAccess), address);
-  const { method } = c.req;
-  if (!METHODS[address.kind].includes(method)) return wrongMethod(c, METHODS[address.kind]);
-  return answer(c, live, address, { actor: await caller(usesAccess), last });
+  const named = address.kind === "operation" ? address.operation : undefined;
+  const operation = operationAt(address.kind, c.req.method, named);
+  if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
+  const principal = principalIn(await caller(usesAccess), live.orb, live.compiled);
+  return answer({ c, live, schema: address.schema, caller: principal, operation, last }, address);
 }
 
-function answer(
-  c: Context<AppEnv>,
-  live: LiveOrb,
-  address: Exclude<Address, { kind: "handler" }>,
-  found: { actor: Actor; last: ReturnType<typeof lookAhead> },
-): Promise<Response> {
-  const { actor, last } = found;
-  const act = { c, live, schema: address.schema, actor };
-  switch (address.kind) {
-    case "collection":
-      if (c.req.method === "POST") return create(act);
-      if (c.req.method === "PATCH") return updateMany(act);
-      return c.req.method === "DELETE" ? removeMany(act) : list(act, last);
-    case "operation":
-      return operate(act, address.id, address.operation);
-    case "revisions":
-      return revisions(act, address.id);
-    case "revision":
-      return revision(act, address.id, address.revision);
-    case "revert":
-      return revert(act, address.id, address.revision);
-    default:
-      if (c.req.method === "PUT") return update(act, address.id);
-      if (c.req.method === "PATCH") return update(act, address.id, "patch");
-      return c.req.method === "DELETE" ? remove(act, address.id) : get(act, address.id);
-  }
+/** Returns the right that a request needs. Nothing is published before its change set is. */
+function rightOf({ c, operation }: EntryRequest): EntryOperation {
+  const { right } = operations[operation];
+  const isPending = (right === "publish" || right === "unpublish") && c.req.query("change") !== undefined;
+  return isPending ? "update" : right;
+}
+
+/** Returns the caller with the rights to ask for a write, which an API token that may only propose has in a set. */
+function askingFor({ c, live, caller }: EntryRequest): Principal {
+  const asking = askingIn(caller.actor, c.req.query());
+  return asking === caller.actor ? caller : principalIn(asking, live.orb, live.compiled);
+}
+
+function answer(request: EntryRequest, address: EntryAddress): Promise<Response> {
+  const { operation, schema } = request;
+  const right = rightOf(request);
+  // A read decides for itself, because a caller may read drafts only, or published revisions only.
+  if (right !== "read") requireMay(askingFor(request), right, { access: schema.access, own: true });
+  const serve = SERVED[operation] as (request: EntryRequest, address: EntryAddress) => Promise<Response>;
+  return serve(request, address);
 }
 
 /** Mount these routes last, because they match all other URLs of an application. */
 export function runtimeRoutes() {
   const router = newRouter();
-  const described = [fileDefinitions, resumableDefinitions, definitions].flatMap((each) =>
-    Object.values(each),
-  );
-  for (const definition of [callRoute, ...described]) router.openAPIRegistry.registerPath(definition);
+  const described = [fileDefinitions, resumableDefinitions].flatMap((each) => Object.values(each));
+  const onEntries = Object.values(operations).map(({ route }) => route);
+  for (const definition of [callRoute, batchRoute, ...described, ...onEntries])
+    router.openAPIRegistry.registerPath(definition);
   router.all("/api/:orbId/*", (c) => {
     const segments = segmentsOf(c);
     return segments.length === 0 ? c.notFound() : serve(c, segments);

@@ -6,6 +6,7 @@ import type { Actor } from "../../shared/access/actor.ts";
 import { type Principal, PUBLIC, principalIn } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { parseExtras } from "../../shared/entry/query/query.ts";
+import { HTTP_METHODS } from "../../shared/handlers/contract/http-entry.ts";
 import { isRemote } from "../../shared/handlers/contract/types.ts";
 import {
   checkInput,
@@ -25,7 +26,7 @@ import { ANY_SESSION, IdempotencyKey, json } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { callOverHttp, LEADING } from "./handlers-remote.ts";
-import { parametersOf } from "./read.ts";
+import { searchOf } from "./read.ts";
 
 interface Call {
   c: Context<AppEnv>;
@@ -74,11 +75,18 @@ const quota: Middleware = async (call, next) => {
 
 const input: Middleware = async (call, next) => {
   const { c } = call;
-  parseExtras(parametersOf(c), []);
+  parseExtras(searchOf(c));
   call.input = await readJson(c, false);
   checkInput(call.resolved.handler.input, call.input);
   return next();
 };
+
+/**
+ * The methods that never reach an HTTP handler, because fetch forbids them to web pages: they concern the connection, or
+ * send the request back with its credentials.
+ */
+const KEPT_BACK_METHODS: ReadonlySet<string> = new Set(["TRACE", "TRACK", "CONNECT"]);
+const USUAL_METHODS = HTTP_METHODS.map((method) => method.toUpperCase());
 
 /** The middleware that runs before a call, in order. */
 const CHAIN: readonly Middleware[] = [logging, jwt, role, quota];
@@ -111,6 +119,7 @@ export async function callHandler(
     );
   }
   if (overHttp === undefined && c.req.method !== "POST") return wrongMethod(c, ["POST"]);
+  if (KEPT_BACK_METHODS.has(c.req.method)) return wrongMethod(c, USUAL_METHODS);
   const call: Call = { c, live, resolved, principal: { ...PUBLIC, actor }, input: undefined };
   const last = () =>
     overHttp === undefined

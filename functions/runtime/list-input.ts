@@ -1,24 +1,37 @@
 /**
  * Parses the query of a list request. The streams process uses this too, for live lists (lists that send changes).
  */
-import type { Actor } from "../../shared/access/actor.ts";
-import { principalIn } from "../../shared/access/authorize.ts";
+import type { Principal } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { comparableBy, comparableTargets, readableBy } from "../../shared/entry/model/fields.ts";
+import { comparableTargets } from "../../shared/entry/model/fields.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
-import { latestOf } from "../../shared/entry/read/get.ts";
 import type { ListInput } from "../../shared/entry/read/list.ts";
-import { definitions, furtherNames } from "./definitions.ts";
+import { Reading } from "../../shared/entry/read/reading.ts";
+import { invalidParameters } from "../../shared/kernel/errors.ts";
+import { furtherNames } from "./operations.ts";
 
-const LIST_EXTRA = furtherNames(definitions.list);
+const LIST_EXTRA = furtherNames("list");
 
-/** The schema that a request reads from, and the caller. */
-export interface Reader {
+/** The schema that a request is about, and the caller. */
+export interface Target {
   live: LiveOrb;
   schema: CompiledSchema;
-  actor: Actor;
+  caller: Principal;
+}
+
+/**
+ * Returns what the caller may read of the revision that the parameter `revision` asks for.
+ * @throws AppError if the caller may not read that kind of revision in any entry of the schema
+ */
+export function readingOf({ live, schema, caller }: Target, revision: string | undefined): Reading {
+  const latest = revision === "latest";
+  const reading = Reading.of(caller, live, schema, latest);
+  if (revision === undefined || latest || revision === "published") return reading;
+  throw invalidParameters([
+    { path: "/revision", code: "invalid_value", message: "must be published or latest" },
+  ]);
 }
 
 /** Returns whether a request asks for a live list, which sends changes until the client disconnects. */
@@ -26,15 +39,13 @@ export const isLive = (params: URLSearchParams) => params.has("live");
 
 /** Returns the list that a request asks for. */
 export function listInputOf(
-  reader: Reader,
+  target: Target,
   params: URLSearchParams,
   acceptLanguage: string | undefined,
-): ListInput & { latest: boolean } {
-  const { live, schema, actor } = reader;
-  const latest = latestOf(actor, live, schema, params.get("revision") ?? undefined);
-  const caller = principalIn(actor, live.orb, live.compiled);
-  const compared = comparableBy(schema, caller);
+): ListInput {
+  const { live, schema, caller } = target;
+  const reading = readingOf(target, params.get("revision") ?? undefined);
   const targetOf = comparableTargets(live.compiled, caller);
-  const query = parseListQuery(params, readableBy(schema, caller, true), LIST_EXTRA, compared, targetOf);
-  return { orb: live, schema, choice: choose(schema, { ...query.extra, acceptLanguage }), query, latest };
+  const query = parseListQuery(params, reading.readable, LIST_EXTRA, reading.comparable, targetOf);
+  return { reading, choice: choose(schema, { ...query.extra, acceptLanguage }), query };
 }

@@ -31,8 +31,9 @@ async function handOver(c: Context<AppEnv>, actor: Actor, streamsUrl: string): P
   return c.body(null, 307, { location, "cache-control": "no-store", vary: VARY });
 }
 
-export async function liveList(c: Context<AppEnv>, actor: Actor, list: ListInput): Promise<Response> {
+export async function liveList(c: Context<AppEnv>, list: ListInput): Promise<Response> {
   const { deps } = c.var;
+  const { actor } = list.reading.caller;
   if (deps.config.streamsUrl !== undefined) return handOver(c, actor, deps.config.streamsUrl);
   const { signal, method, url } = c.req.raw;
   const readers: (() => Promise<void>)[] = [];
@@ -53,16 +54,11 @@ export async function liveList(c: Context<AppEnv>, actor: Actor, list: ListInput
   try {
     const head = method === "HEAD";
     if (!head) readers.push(await takeReader(deps, actor, (await readerOf(deps, actor)).userId));
-    const answer = await serveLiveList(
-      new LiveLists(hub),
-      deps,
-      { ...list, actor },
-      {
-        method: head ? "HEAD" : "GET",
-        params: new URL(url).searchParams,
-        lastEventId: c.req.header("last-event-id"),
-      },
-    );
+    const answer = await serveLiveList(new LiveLists(hub), deps, list, {
+      method: head ? "HEAD" : "GET",
+      params: new URL(url).searchParams,
+      lastEventId: c.req.header("last-event-id"),
+    });
     const response = toResponse(answer, signal, ended);
     response.headers.set("vary", VARY);
     return response;

@@ -1,28 +1,34 @@
 import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
-import { principalIn, requireMay } from "../../shared/access/authorize.ts";
+import { requireMay } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { readableBy } from "../../shared/entry/model/fields.ts";
+import type { EntryKey } from "../../shared/entry/index.ts";
 import { type Choice, choose } from "../../shared/entry/model/localize.ts";
+import { richTextForm } from "../../shared/entry/model/rich.ts";
 import { parseOneQuery } from "../../shared/entry/query/query.ts";
 import { readMoment } from "../../shared/entry/read/at.ts";
-import { getEntry, latestOf } from "../../shared/entry/read/get.ts";
+import { getEntry } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
-import { matchesTag } from "../http/etag.ts";
+import { matchesTag, withVariant } from "../http/etag.ts";
+import { readingFrom } from "../http/within.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
-import { definitions, furtherNames } from "./definitions.ts";
-import { isLive, listInputOf, type Reader } from "./list-input.ts";
+import { isLive, listInputOf, readingOf, type Target } from "./list-input.ts";
 import { liveList } from "./live.ts";
+import { furtherNames, type OperationName } from "./operations.ts";
 
-const GET_EXTRA = furtherNames(definitions.get);
+const EXTRA = { id: furtherNames("get"), key: furtherNames("getBy") };
 
-export interface Reading extends Reader {
+/** A request about the entries of a schema. */
+export interface EntryRequest extends Target {
   c: Context<AppEnv>;
+  operation: OperationName;
+  /** The last sequence number of the application's stream, if a list begins there. */
+  last?: Promise<number | undefined> | undefined;
 }
 
-export function parametersOf(c: Context<AppEnv>): URLSearchParams {
+export function searchOf(c: Context<AppEnv>): URLSearchParams {
   const { url } = c.req;
   const at = url.indexOf("?");
   return new URLSearchParams(at < 0 ? "" : url.slice(at + 1));
@@ -32,13 +38,12 @@ export function parametersOf(c: Context<AppEnv>): URLSearchParams {
  * Returns whether to decrypt sensitive values. Only owners, and handlers with the permission `entries:reveal`, may
  * request this.
  */
-function revealOf({ c, live, schema, actor }: Reading): boolean {
+function revealOf({ c, schema, caller }: EntryRequest): boolean {
   const reveal = c.req.query("reveal");
   if (reveal === undefined || reveal === "false") return false;
   if (reveal !== "true")
     throw invalidParameters([{ path: "/reveal", code: "invalid_value", message: "must be true or false" }]);
-  const principal = principalIn(actor, live.orb, live.compiled);
-  requireMay(principal, "reveal", { access: schema.access, own: true });
+  requireMay(caller, "reveal", { access: schema.access, own: true });
   return true;
 }
 
@@ -46,12 +51,11 @@ function revealOf({ c, live, schema, actor }: Reading): boolean {
  * Returns the time from the parameter `at`, to read the entry as it was then. Only callers who may read its history
  * may use `at`.
  */
-function momentOf({ c, live, schema, actor }: Reading): number | undefined {
+function momentOf({ c, schema, caller }: EntryRequest): number | undefined {
   const at = c.req.query("at");
   if (at === undefined) return undefined;
-  const principal = principalIn(actor, live.orb, live.compiled);
-  requireMay(principal, "readRevisions", { access: schema.access, own: true });
-  return readMoment(at);
+  requireMay(caller, "readRevisions", { access: schema.access, own: true });
+  return readMoment(at, c.req.query("revision"));
 }
 
 export function choiceOf(
@@ -92,44 +96,47 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   return headers;
 }
 
-export async function list(
-  reading: Reading,
-  last: Promise<number | undefined> | undefined,
-): Promise<Response> {
-  const { c, schema, actor } = reading;
-  const params = parametersOf(c);
-  const input = listInputOf(reading, params, c.req.header("accept-language"));
-  if (isLive(params)) return liveList(c, actor, input);
-  const { query, choice, latest } = input;
-  const page = await listEntries(c.get("deps"), actor, { ...input, last });
+export async function list(request: EntryRequest): Promise<Response> {
+  const { c, live, schema, caller, last } = request;
+  const params = searchOf(c);
+  const input = listInputOf(request, params, c.req.header("accept-language"));
+  const { query, reading } = input;
+  const { change } = query.extra;
+  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, {
+    change,
+    live: params.get("live") ?? undefined,
+  });
+  if (isLive(params)) return liveList(c, input);
+  const choice = { ...input.choice, richText: await richTextForm(query.extra.richText) };
+  const page = await listEntries(deps, { ...input, choice, last, pages });
   const { languages, ...body } = page;
   const expanded = query.expand.length > 0;
   return completeResponse(c, JSON.stringify(body), 200, {
-    ...responseHeaders({ schema, actor, choice, private: latest, expanded, languages }),
+    ...responseHeaders({
+      ...{ schema, actor: caller.actor, choice, expanded, languages },
+      private: reading.latest || change !== undefined,
+    }),
     "content-type": "application/json",
   });
 }
 
-export async function get(reading: Reading, id: string): Promise<Response> {
-  const { c, live, schema, actor } = reading;
-  const at = momentOf(reading);
-  const latest = latestOf(actor, live, schema, c.req.query("revision")) || at !== undefined;
-  const readable = readableBy(schema, principalIn(actor, live.orb, live.compiled), true);
-  const query = parseOneQuery(parametersOf(c), readable, GET_EXTRA);
-  const choice = choiceOf(c, schema, query.extra);
-  const reveal = revealOf(reading);
+export async function get(request: EntryRequest, id: string | EntryKey): Promise<Response> {
+  const { c, live, schema, caller } = request;
+  const at = momentOf(request);
+  const asked = readingOf(request, c.req.query("revision"));
+  const query = parseOneQuery(searchOf(c), asked.readable, typeof id === "string" ? EXTRA.id : EXTRA.key);
+  const { change } = query.extra;
+  const { deps, tag } = await readingFrom(c.get("deps"), caller.actor, live, c.req.query());
+  const richText = await richTextForm(query.extra.richText);
+  const choice = { ...choiceOf(c, schema, query.extra), richText };
+  const reveal = revealOf(request);
   // The host's cache must not store a response with decrypted values, or one about a past time.
   if (reveal || at !== undefined) c.get("deps").expires?.(0);
-  const { entry, etag, languages } = await getEntry(c.get("deps"), actor, {
-    orb: live,
-    schema,
-    id,
-    choice,
-    query,
-    latest,
-    at,
-    reveal,
-  });
+  const reading = at === undefined ? asked : asked.withDrafts();
+  const input = { reading, id, choice, query, at, reveal };
+  const { entry, etag: plain, languages } = await getEntry(deps, input);
+  const etag = withVariant(plain, tag?.());
+  const { actor } = caller;
   const expanded = query.expand.length > 0;
   if (reveal) {
     const { "cache-control": _, ...rest } = responseHeaders({
@@ -144,7 +151,14 @@ export async function get(reading: Reading, id: string): Promise<Response> {
     return completeResponse(c, JSON.stringify(entry), 200, headers);
   }
   const headers = {
-    ...responseHeaders({ schema, actor, choice, private: latest, expanded, languages }),
+    ...responseHeaders({
+      schema,
+      actor,
+      choice,
+      private: reading.latest || change !== undefined,
+      expanded,
+      languages,
+    }),
     etag,
   };
   if (matchesTag(c.req.header("if-none-match"), etag)) return completeResponse(c, null, 304, headers);

@@ -4,13 +4,12 @@ import { readPlace, writePlace } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { parseQuery } from "../http/router.ts";
 import { completeResponse } from "../middleware/headers.ts";
-import { definitions } from "./definitions.ts";
-import type { Reading } from "./read.ts";
-import { requireWriter } from "./write.ts";
+import { operations } from "./operations.ts";
+import type { EntryRequest } from "./read.ts";
 
-const whichOf = ({ live, schema }: Reading, id: string) => ({ orbId: live.orb, orb: live, schema, id });
+const whichOf = ({ live, schema }: EntryRequest, id: string) => ({ orbId: live.orb, orb: live, schema, id });
 
-function answer({ c }: Reading, body: unknown, headers: Record<string, string> = {}): Response {
+function answer({ c }: EntryRequest, body: unknown, headers: Record<string, string> = {}): Response {
   return completeResponse(c, JSON.stringify(body), 200, {
     ...headers,
     "content-type": "application/json",
@@ -19,12 +18,11 @@ function answer({ c }: Reading, body: unknown, headers: Record<string, string> =
   });
 }
 
-export async function revisions(reading: Reading, id: string): Promise<Response> {
-  const { c, actor } = reading;
-  requireWriter(reading, "readRevisions");
-  const { limit, cursor, sort, count } = parseQuery(definitions.revisions.request.query, c.req.query());
-  const { items, next, total, newest } = await listRevisions(c.get("deps"), actor, {
-    ...whichOf(reading, id),
+export async function revisions(request: EntryRequest, { id }: { id: string }): Promise<Response> {
+  const { c, caller } = request;
+  const { limit, cursor, sort, count } = parseQuery(operations.revisions.query, c.req.queries());
+  const { items, next, total, newest } = await listRevisions(c.get("deps"), caller.actor, {
+    ...whichOf(request, id),
     order: sort === "-revision" ? "desc" : "asc",
     limit,
     after: readPlace(sort, cursor),
@@ -32,19 +30,24 @@ export async function revisions(reading: Reading, id: string): Promise<Response>
   });
   const nextCursor = writePlace(sort, next);
   return answer(
-    reading,
+    request,
     { items, nextCursor, ...(total === undefined ? {} : { total }) },
     { etag: revisionTag(newest) },
   );
 }
 
-/** @param number number of the revision, as written in the URL */
-export async function revision(reading: Reading, id: string, number: string): Promise<Response> {
-  const { c, actor } = reading;
-  requireWriter(reading, "readRevisions");
-  const { against } = parseQuery(definitions.revision.request.query, c.req.query());
+/** @param at.revision number of the revision, as written in the URL */
+export async function revision(
+  request: EntryRequest,
+  { id, revision: number }: { id: string; revision: string },
+): Promise<Response> {
+  const { c, caller } = request;
+  const { against } = parseQuery(operations.revision.query, c.req.queries());
   const deps = c.get("deps");
-  const which = { ...whichOf(reading, id), revision: revisionNumber(number) };
-  if (against === undefined) return answer(reading, await getRevision(deps, actor, which));
-  return answer(reading, await compareRevisions(deps, actor, { ...which, against: revisionNumber(against) }));
+  const which = { ...whichOf(request, id), revision: revisionNumber(number) };
+  if (against === undefined) return answer(request, await getRevision(deps, caller.actor, which));
+  return answer(
+    request,
+    await compareRevisions(deps, caller.actor, { ...which, against: revisionNumber(against) }),
+  );
 }

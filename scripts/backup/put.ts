@@ -2,6 +2,8 @@ import { closeSync, openSync, readSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { AppError } from "../../shared/kernel/errors.ts";
+import { type RetryPolicy, retry } from "../../shared/kernel/retry.ts";
+import { orbOf, RESTORED, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 import { api, isOfRestore, type SavedStream, streamNames, TRIAL } from "./format.ts";
@@ -65,8 +67,22 @@ async function put(
   return info.state.messages;
 }
 
-const ATTEMPTS = 10;
-const PAUSE_MS = 200;
+/**
+ * Tells hosts that the stream of an application was restored, so that they forget what they have cached. They compare
+ * the streams with their caches only every few seconds, and would answer with earlier data until then.
+ */
+async function announce(store: Store, stream: string): Promise<void> {
+  const orb = orbOf(stream);
+  if (orb === undefined) return;
+  const subject = subjects.guard(orb, "restore", 0);
+  await store.append(stream, { subject, data: "", ttl: 1, headers: { [RESTORED]: "1" } });
+}
+
+const AFTER_FAILURE: RetryPolicy = {
+  attempts: 10,
+  after: (error) => error instanceof Failure,
+  pauseMs: () => 200,
+};
 
 /**
  * Restores a stream. Retries after a failure: about 2% of the attempts fail, because the broker is still deleting the
@@ -78,15 +94,12 @@ export async function restoreStream(
   stream: SavedStream,
   replicas: number,
 ): Promise<number> {
-  for (let attempt = 1; ; attempt++) {
+  return retry(AFTER_FAILURE, async () => {
     await store.deleteStream(stream.name);
-    try {
-      return await put(store, folder, stream, { ...stream.config, num_replicas: replicas });
-    } catch (error) {
-      if (!(error instanceof Failure) || attempt === ATTEMPTS) throw error;
-      await delay(PAUSE_MS);
-    }
-  }
+    const messages = await put(store, folder, stream, { ...stream.config, num_replicas: replicas });
+    await announce(store, stream.name);
+    return messages;
+  });
 }
 
 export async function removeTrialStreams(store: Store): Promise<void> {

@@ -6,25 +6,28 @@ export const SIGNATURE = "manifest.hmac.json";
 
 const signatureSchema = z.object({ v: z.literal(1), kid: z.string(), hmac: z.string() });
 
+const MANIFEST_PURPOSE = "backup manifest";
+
 type Key = { kid: string; k: string };
 const keysOf = (encryptionKeys: string) => JSON.parse(encryptionKeys) as Key[];
 
 /**
  * Returns the HMAC of a manifest. Its key is derived from an encryption key (HKDF), so neither key reveals the other.
  */
-function hmacOf({ k }: Key, manifest: Uint8Array): Buffer {
-  const derived = hkdfSync("sha256", Buffer.from(k, "base64url"), "", "backup manifest", 32);
+function hmacOf({ k }: Key, manifest: Uint8Array, purpose: string): Buffer {
+  const derived = hkdfSync("sha256", Buffer.from(k, "base64url"), "", purpose, 32);
   return createHmac("sha256", Buffer.from(derived)).update(manifest).digest();
 }
 
 /**
  * Signs a manifest with the first key in ENCRYPTION_KEYS.
+ * @param purpose what is signed; a signature for one purpose is forged for another
  * @returns the text of the signature file
  */
-export function sign(encryptionKeys: string, manifest: Uint8Array): string {
+export function sign(encryptionKeys: string, manifest: Uint8Array, purpose = MANIFEST_PURPOSE): string {
   const [key] = keysOf(encryptionKeys);
   if (key === undefined) throw new Error("no key to sign with");
-  const hmac = hmacOf(key, manifest).toString("base64url");
+  const hmac = hmacOf(key, manifest, purpose).toString("base64url");
   return `${JSON.stringify({ v: 1, kid: key.kid, hmac })}\n`;
 }
 
@@ -36,6 +39,7 @@ export function verify(
   encryptionKeys: string,
   manifest: Uint8Array,
   signature: string,
+  purpose = MANIFEST_PURPOSE,
 ): "valid" | "forged" | "unknown_key" {
   let value: unknown;
   try {
@@ -48,6 +52,6 @@ export function verify(
   const key = keysOf(encryptionKeys).find(({ kid }) => kid === parsed.data.kid);
   if (key === undefined) return "unknown_key";
   const given = Buffer.from(parsed.data.hmac, "base64url");
-  const right = hmacOf(key, manifest);
+  const right = hmacOf(key, manifest, purpose);
   return given.length === right.length && timingSafeEqual(given, right) ? "valid" : "forged";
 }

@@ -11,6 +11,7 @@ import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { voidAllCodes } from "../../shared/access/recovery/codes.ts";
 import { revokeOpenInvitations } from "../../shared/access/revocation.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
+import { forgetAllLosses } from "../../shared/definition/stored/losses.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { TAKEOVER_MS } from "../../shared/hooks/after/lease.ts";
 import { workerState } from "../../shared/hooks/after/list.ts";
@@ -18,7 +19,7 @@ import { provision } from "../../shared/store/broker/provision.ts";
 import { baseConfig } from "../../shared/store/broker/store.ts";
 import { buckets, isToken, orbOf, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
-import { claimRestore, writePrivate } from "../config/data-dir.ts";
+import { claimRestore, recordFolder, writePrivate } from "../config/data-dir.ts";
 import { Failure, oneLine } from "../process/failure.ts";
 import { allStreams, MANIFEST, MARK, type Manifest, manifestSchema } from "./format.ts";
 import { removeTrialStreams, restoreStream } from "./put.ts";
@@ -37,10 +38,8 @@ const journalSchema = z.object({
   keepSessions: z.boolean(),
   /** Name of a stream that exists only on the broker that is being restored. */
   mark: z.string(),
-  /**
-   * Whether a process was calling after-write hooks when the restore began. Missing in journals of earlier versions.
-   */
-  delivering: z.boolean().optional(),
+  /** Whether a process was calling after-write hooks when the restore began. */
+  delivering: z.boolean(),
 });
 export type Journal = z.infer<typeof journalSchema>;
 
@@ -65,10 +64,16 @@ export function unfinishedRestore(dataDir: string): Journal | undefined {
 /**
  * Completes the journal of a restore and writes it. While the journal exists, the next start of the platform must
  * finish or undo the restore.
+ * @returns the whole journal
  */
-export async function writeJournal(deps: Deps, dataDir: string, journal: Journal): Promise<void> {
-  journal.delivering = (await workerState(deps)) === "running";
+export async function writeJournal(
+  deps: Deps,
+  dataDir: string,
+  begun: Omit<Journal, "delivering">,
+): Promise<Journal> {
+  const journal = { ...begun, delivering: (await workerState(deps)) === "running" };
   writePrivate(journalPath(dataDir), JSON.stringify(journal));
+  return journal;
 }
 
 export const newRestoreMark = () => MARK + crypto.randomUUID();
@@ -77,7 +82,7 @@ export const newRestoreMark = () => MARK + crypto.randomUUID();
  * Creates an empty stream on the broker as a mark. If other brokers use the same data folder, only the broker that has
  * the mark may finish the restore.
  */
-export function writeMark({ store, config }: Deps, { mark }: Journal): Promise<void> {
+export function writeMark({ store, config }: Deps, { mark }: Pick<Journal, "mark">): Promise<void> {
   return store.createStream(baseConfig(mark, [`_${mark}.>`], config.replicas));
 }
 
@@ -136,6 +141,10 @@ export async function swap(
     const manifest = manifestSchema.parse(JSON.parse(readFileSync(join(journal.staged, MANIFEST), "utf8")));
     for (const stream of manifest.streams) checkSnapshot(journal.staged, stream);
     await replaceStreams(deps, journal, manifest, say);
+    // The backup may contain the mark of a loss, and the restore was the operator's decision.
+    await forgetAllLosses(deps);
+    // The streams are now shorter than their records say. The next records begin with what was restored.
+    rmSync(recordFolder(dataDir), { recursive: true, force: true });
     rmSync(journalPath(dataDir));
     await removeTrialStreams(deps.store);
     rmSync(journal.staged, { recursive: true, force: true });
@@ -158,7 +167,7 @@ export async function swap(
 async function stopDeliveries(deps: Deps, { delivering }: Journal): Promise<number> {
   // An interrupted restore may have deleted the stream already. The journal then tells whether a process was calling
   // hooks.
-  const isUsed = delivering !== false || (await workerState(deps)) === "running";
+  const isUsed = delivering || (await workerState(deps)) === "running";
   await deps.store.deleteStream(HOOKS);
   return performance.now() + (isUsed ? TAKEOVER_MS : 0);
 }

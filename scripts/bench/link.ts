@@ -1,4 +1,3 @@
-import { bundleFunctions } from "../bundle/bundle.ts";
 import { serveFunctions } from "../host/functions.ts";
 import { freePort } from "../process/ports.ts";
 import { startDelay } from "./delay.ts";
@@ -22,14 +21,13 @@ export async function startLinks(
   requests: readonly string[],
 ): Promise<Links> {
   await using stack = new AsyncDisposableStack();
-  const bundle = await bundleFunctions();
   const near = stand.bindings.NATS_URL ?? "";
   const far = stack.use(await startDelay(Number(new URL(near).port), DISTANT_MS / 2)).url;
   const serve = async (link: boolean, url: string): Promise<Served> => {
     const port = await freePort();
     const bindings = { ...stand.bindings, NATS_URL: url };
     const log = (line: string) => console.error(`  ${line}`);
-    const options = { host: "127.0.0.1", port, bindings, log, bundle, link };
+    const options = { host: "127.0.0.1", port, bindings, log, programs: stand.programs, link };
     const { value, pid } = await childOf(/workerd/, () => serveFunctions(options));
     stack.use(value);
     return { url: `http://127.0.0.1:${port}`, pid };

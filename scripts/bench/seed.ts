@@ -1,5 +1,6 @@
-import { type Actor, system } from "../../shared/access/actor.ts";
-import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
+import { setTimeout } from "node:timers/promises";
+import { system } from "../../shared/access/actor.ts";
+import { PLATFORM_REALM, principalIn } from "../../shared/access/authorize.ts";
 import { startSession } from "../../shared/access/sessions.ts";
 import { liveOrb } from "../../shared/definition/stored/live.ts";
 import type { Deps } from "../../shared/deps.ts";
@@ -66,14 +67,23 @@ const COPIES_IN_FLIGHT = 8;
  * other ids.
  * @returns ids in order of creation
  */
-export async function seedCopies(deps: Deps, orb: string, count: number): Promise<string[]> {
+export async function seedCopies(
+  deps: Deps,
+  orb: string,
+  count: number,
+  more: { publish?: boolean; validTo?: string; status?: string } = {},
+): Promise<string[]> {
   const context = await liveOrb(deps, orb);
   if (context === null) throw new Error(`${orb} is not live`);
   const schema = schemaFor(context, "catalog", "product");
+  const caller = principalIn(system, orb, context.compiled);
+  const { status, ...rest } = more;
   const plan = async (_: unknown, n: number) => {
     const id = deps.newId();
-    const input = { module: "catalog", values: values(n), publish: true };
-    return { id, messages: messagesOf(await planNew(deps, system, context, schema, input, id)) };
+    const input = { module: "catalog", values: values(n), publish: true, ...rest };
+    const write = await planNew(deps, caller, context, schema, input, id);
+    const snapshots = write.snapshots.map((one) => (status === undefined ? one : { ...one, status }));
+    return { id, messages: messagesOf({ ...write, snapshots: snapshots as typeof write.snapshots }) };
   };
   const originals = await Promise.all(Array.from({ length: CATEGORIES }, plan));
   const ids = Array.from({ length: count }, () => deps.newId());
@@ -98,6 +108,22 @@ export async function seedCopies(deps: Deps, orb: string, count: number): Promis
   return ids;
 }
 
+export const HIDDEN_KINDS = ["drafts", "archived", "expired"] as const;
+export type HiddenKind = (typeof HIDDEN_KINDS)[number];
+
+/** Milliseconds until entries expire: enough to store them first. */
+const EXPIRE_MS = 15_000;
+
+/** Stores entries that lists of published entries do not show. Resolves when they are hidden. */
+export async function seedHidden(deps: Deps, orb: string, kind: HiddenKind, count: number): Promise<void> {
+  if (kind === "drafts") await seedCopies(deps, orb, count, { publish: false });
+  if (kind === "archived") await seedCopies(deps, orb, count, { publish: false, status: "ARCHIVED" });
+  if (kind !== "expired") return;
+  const ends = Date.now() + EXPIRE_MS;
+  await seedCopies(deps, orb, count, { validTo: new Date(ends).toISOString() });
+  await setTimeout(Math.max(0, ends - Date.now()));
+}
+
 export async function adminToken(deps: Deps): Promise<string> {
   const who = { realm: PLATFORM_REALM, sub: "bench", role: "owner", name: "Bench", email: null } as const;
   return (await startSession(deps, { ...who, ttl: 3600 })).token;
@@ -117,14 +143,14 @@ export async function seedEntries(
   const context = await liveOrb(deps, orb);
   if (context === null) throw new Error(`${orb} is not live`);
   const schema = schemaFor(context, "catalog", "product");
-  const actor: Actor = system;
+  const caller = principalIn(system, orb, context.compiled);
   const ids: string[] = [];
   const begun = Date.now();
   const one = async (n: number): Promise<void> => {
     const id = deps.newId();
     ids[n] = id;
     const input = { module: "catalog", values: values(n, padding), publish: true };
-    const messages = messagesOf(await planNew(deps, actor, context, schema, input, id));
+    const messages = messagesOf(await planNew(deps, caller, context, schema, input, id));
     await deps.store.pipeline(streams.orb(orb), messages);
   };
   let next = 0;

@@ -34,6 +34,8 @@ export interface Stand extends AsyncDisposable {
   /** Dependencies with which the benchmark calls the platform's operations directly, with all permissions. */
   deps: HandlerDeps;
   bindings: Record<string, string>;
+  /** Folder with what the processes run and serve. */
+  programs: string;
 }
 
 const STOP_LIMIT_MS = 15_000;
@@ -86,7 +88,14 @@ export async function startStand(): Promise<Stand> {
   const floorPort = await freePort();
   const bundle = await bundleFunctions(script("./floor-worker.ts"));
   const floor = await childOf(/workerd/, () =>
-    serveFunctions({ host: "127.0.0.1", port: floorPort, bindings, log, bundle }),
+    serveFunctions({
+      host: "127.0.0.1",
+      port: floorPort,
+      bindings,
+      log,
+      bundle,
+      programs: platform.programs,
+    }),
   );
   stack.use(floor.value);
 
@@ -118,6 +127,7 @@ export async function startStand(): Promise<Stand> {
     brokerPid: broker?.pid,
     deps: scriptDeps(store, bindings),
     bindings,
+    programs: platform.programs,
     [Symbol.asyncDispose]: () => all.disposeAsync(),
   };
 }

@@ -47,14 +47,14 @@ export async function checkBroker(store: Store, url: string): Promise<void> {
     server = await store.server();
   } catch (error) {
     if (/authoriz|authentic/i.test(words(error))) {
-      throw new Failure(
+      throw new LastingFailure(
         `The broker at ${address} rejects the credentials. Check NATS_USER and NATS_PASS, NATS_TOKEN or NATS_CREDS.`,
       );
     }
     throw await unreachable(url, error);
   }
   if (!isRecentEnough(server.version)) {
-    throw new Failure(
+    throw new LastingFailure(
       `The broker at ${address} is nats-server ${server.version}, but ${MINIMUM} or newer is needed. Update it.`,
     );
   }

@@ -5,10 +5,11 @@ import { setTimeout as delay } from "node:timers/promises";
 import { writePrivate } from "../config/data-dir.ts";
 import { Failure } from "../process/failure.ts";
 import { isFree } from "../process/ports.ts";
-import { backoff, supervise } from "../process/supervise.ts";
+import { backoff, retryDelay, supervise } from "../process/supervise.ts";
 import type { BrokerConfig, ClusterNode } from "./config.ts";
 import { renderConfig } from "./config.ts";
 import { memorySettings } from "./memory.ts";
+import { mender } from "./mend.ts";
 
 export interface LaunchOptions {
   binary: string;
@@ -26,9 +27,11 @@ export interface LaunchOptions {
   cluster?: ClusterNode;
   /** Receives a line when the broker dies and when it is ready again. */
   say?: (line: string) => void;
+  /** Called when the broker's program is gone, so that the broker cannot be started again. */
+  givenUp?: ((failure: Failure) => void) | undefined;
 }
 
-/** A running broker. If it dies, it starts again on the same ports. */
+/** A running broker. If it dies, or can no longer store data, it starts again on the same ports. */
 export interface Broker extends AsyncDisposable {
   readonly port: number;
   readonly wsPort: number;
@@ -41,6 +44,8 @@ export interface Broker extends AsyncDisposable {
   pause(signal?: NodeJS.Signals): Promise<void>;
   /** Continues a paused broker and resolves when it is ready. */
   resume(): Promise<void>;
+  /** Returns why the broker cannot store data, such as `no space left on device`; undefined if it can. */
+  fault(): Promise<string | undefined>;
   /** Resolves when the broker is ready, also after a restart. */
   ready(): Promise<void>;
 }
@@ -74,7 +79,7 @@ function reason(lines: readonly string[]): string | undefined {
 }
 
 /**
- * Starts a broker that listens on loopback, and restarts it when it dies.
+ * Starts a broker that listens on loopback, and restarts it when it dies or can no longer store data.
  * @throws Failure if the broker does not become ready
  */
 export async function launchBroker(options: LaunchOptions): Promise<Broker> {
@@ -82,6 +87,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   const portsDir = join(dir, "ports");
   const portsFile = join(dir, "ports.json");
   const configFile = join(dir, "nats.conf");
+  const storeDir = join(dir, "jetstream");
   mkdirSync(portsDir, { recursive: true, mode: 0o700 });
 
   const reserved = [...(options.reserved ?? []), options.port, options.wsPort];
@@ -101,7 +107,7 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
       renderConfig({
         port,
         wsPort,
-        storeDir: join(dir, "jetstream"),
+        storeDir,
         portsDir,
         syncInterval,
         passwords,
@@ -113,8 +119,20 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
     return configFile;
   }
 
+  const mending = mender({
+    // The broker stores its data in a folder of this folder, so the trial write is on the same disk.
+    dir: storeDir,
+    pid: () => child.pid,
+    async restart() {
+      await started.catch(() => undefined);
+      await child.settled();
+      await child.kill("SIGTERM");
+    },
+    say: (line) => options.say?.(line),
+  });
   const child = supervise({
     failure: "nats-server did not start",
+    line: (line) => mending.read(line),
     spawn: () =>
       spawn(...withParent(options.binary, ["-c", configured()]), {
         stdio: ["ignore", "ignore", "pipe"],
@@ -129,14 +147,22 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
       writePrivate(portsFile, JSON.stringify({ port, wsPort }));
     },
     // Restart immediately after the first failure, because the whole platform depends on the broker.
-    retryMs({ failures, served }) {
+    retryMs({ failures, served, ended }) {
       if (!served) return undefined;
+      // A broker that ends may recover, for example once the disk has room again. A missing program does not come back.
+      if (failures > 0 && !ended) return retryDelay(failures, 100, 3_000);
       return failures === 0 ? 0 : backoff(failures, 100, 3_000);
     },
     restarting: (why) => options.say?.(`The broker stopped (${why}); starting it again …`),
     restarted: () => options.say?.("The broker is back."),
+    givenUp: options.givenUp,
   });
-  await child.start();
+  const started = child.start();
+  await started;
+  const stop = (signal?: NodeJS.Signals) => {
+    mending.stop();
+    return child.stop(signal);
+  };
 
   const broker: Broker = {
     get port() {
@@ -151,12 +177,13 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
     get pid() {
       return child.pid;
     },
+    fault: () => mending.fault(),
     kill: (signal = "SIGKILL") => child.kill(signal),
-    pause: (signal = "SIGKILL") => child.stop(signal),
-    stop: () => child.stop(),
+    pause: (signal = "SIGKILL") => stop(signal),
+    stop: () => stop(),
     resume: () => child.start(),
     ready: () => child.settled(),
-    [Symbol.asyncDispose]: () => child.stop(),
+    [Symbol.asyncDispose]: () => stop(),
   };
   return broker;
 }

@@ -93,7 +93,6 @@ export const PERMISSIONS: Record<BrokerUser, Permissions> = {
         "$JS.API.SERVER.>",
         "$JS.API.META.>",
         "$JS.API.CONSUMER.>",
-        "$JS.API.STREAM.LIST",
         "$JS.API.STREAM.UPDATE.*",
         "$JS.API.STREAM.SNAPSHOT.*",
         "$JS.API.STREAM.RESTORE.*",

@@ -1,4 +1,7 @@
-/** Renders production.conf: `node scripts/broker/production.ts > scripts/broker/production.conf`. */
+/**
+ * Renders the brokers' configurations: `node scripts/broker/production.ts [--single] [service …]`. Without names of
+ * services, the output is production.conf or single.conf, with an example of a service in comments.
+ */
 import { pathToFileURL } from "node:url";
 import { PERMISSIONS } from "./permissions.ts";
 
@@ -28,6 +31,18 @@ function user(name: keyof typeof PERMISSIONS): string {
       }`;
 }
 
+/** A service, and the handlers that it may register. Undefined for any number of them. */
+interface Service {
+  name: string;
+  handlers: readonly string[] | undefined;
+}
+
+/**
+ * Connections of one service, and subscriptions of each connection. The broker keeps up to 64 MiB for a connection that
+ * does not read, and a message once for each of its subscriptions. So a hostile service costs the broker about 1 GiB.
+ */
+const SERVICE_LIMITS = "limits: { max_connections: 16, max_subscriptions: 500 }";
+
 const accountOf = (service: string) => `SERVICE_${service}`;
 const answers = (service: string) => `svc.${service}.>`;
 /**
@@ -38,22 +53,25 @@ const answers = (service: string) => `svc.${service}.>`;
 const BUCKET = "$JS.API.STREAM.INFO.KV_handlers";
 const MAPPED = "_handlers.info";
 /** Subjects of the requests with which a service stores and reads its registration. */
-const ownRequests = (service: string) => [
-  `$KV.handlers.${service}.>`,
-  `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${service}.>`,
-];
+const ownRequests = ({ name, handlers = [">"] }: Service) =>
+  handlers.flatMap((handler) => [
+    `$KV.handlers.${name}.${handler}`,
+    `$JS.API.DIRECT.GET.KV_handlers.$KV.handlers.${name}.${handler}`,
+  ]);
 
 /**
  * Returns the configuration of a service's broker account. Each service has its own account, which cannot reach the
  * subjects of other accounts. In the platform's account, a service could name an entry's subject for a reply, and the
  * broker would store the reply as an entry.
  */
-function service(name: string): string {
+function service(of: Service): string {
+  const { name } = of;
   return `  ${accountOf(name)} {
+    ${SERVICE_LIMITS}
     exports: [{ service: "${answers(name)}", accounts: [PLATFORM], allow_trace: true }]
     mappings: { "${BUCKET}": "${MAPPED}" }
     imports: [
-${ownRequests(name)
+${ownRequests(of)
   .map((subject) => `      { service: { account: PLATFORM, subject: "${subject}" } }`)
   .join("\n")}
       { service: { account: PLATFORM, subject: "${BUCKET}" }, to: "${MAPPED}" }
@@ -63,8 +81,8 @@ ${ownRequests(name)
         user: ${name}
         password: $${name.toUpperCase()}_PASSWORD
         permissions {
-          publish: { allow: ${JSON.stringify([...ownRequests(name), MAPPED]).replaceAll(",", ", ")} }
-          subscribe: { allow: ["_INBOX.>", "${answers(name)}"] }
+          publish: { allow: ${JSON.stringify([...ownRequests(of), MAPPED]).replaceAll(",", ", ")} }
+          subscribe: { allow: ["_INBOX.>", "$SRV.>", "${answers(name)}"] }
           allow_responses: { max: 1, expires: "30s" }
         }
       }
@@ -73,23 +91,15 @@ ${ownRequests(name)
 }
 
 /** Returns the subjects that the platform's account makes available to a service's account. */
-const exportsTo = (name: string) =>
-  ownRequests(name)
-    .map((subject) => `      { service: "${subject}", accounts: [${accountOf(name)}] }`)
+const exportsTo = (of: Service) =>
+  ownRequests(of)
+    .map((subject) => `      { service: "${subject}", accounts: [${accountOf(of.name)}] }`)
     .join("\n");
-const importsFrom = (name: string) =>
+const importsFrom = ({ name }: Service) =>
   `      { service: { account: ${accountOf(name)}, subject: "${answers(name)}" } }`;
 
-/**
- * Returns the broker configuration for production.
- * @param services names of services; without any, the output contains a commented example
- */
-export function renderProduction(services: readonly string[] = []): string {
-  const named = services.length === 0 ? ["shipping"] : services;
-  /** Turns lines into comments if there are no services, so that they are only an example. */
-  const shown = (indent: string, lines: string) =>
-    services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
-  return `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:
+/** Beginning of the configuration of one of three brokers. */
+const CLUSTER = `# Configuration of one of three brokers. Use this file on each. Write a file variables.conf beside it, with mode 0600:
 #
 #   NODE_SERVER_NAME: "n1"                                 # unique; never change it
 #   NODE_STORE_DIR: "/var/lib/nats"
@@ -160,7 +170,83 @@ websocket {
   }
 }
 
-system_account: SYS
+`;
+
+/** Beginning of the configuration of the only broker, for programs on the same machine. */
+const SINGLE = `# Configuration of the only broker, for a platform and handler services on the same machine. Write a file
+# variables.conf beside it, with mode 0600. It must name these variables and no others:
+#
+#   NODE_STORE_DIR: "/var/lib/nats"
+#   NODE_MAX_FILE_STORE: 200GB                             # less than the disk; a full disk stops writes
+#   FN_PASSWORD: "…"  STREAMS_PASSWORD: "…"  DEPLOY_PASSWORD: "…"  OPERATOR_PASSWORD: "…"  SYSTEM_PASSWORD: "…"
+#
+# Use long random passwords ("openssl rand -hex 24"). Do not hash them: checking a hash takes tens of milliseconds for
+# each connection. To rotate a password, change it here, run "nats-server --signal reload", and change it in the programs
+# that use it.
+#
+# Set for the platform: NATS_URL=ws://127.0.0.1:8443. NATS_USER is fn for the host, streams for the streams process, and
+# deploy for "npm run provision". Services connect to nats://127.0.0.1:4222.
+# production.ts renders this file from permissions.ts.
+
+include "variables.conf"
+
+server_name: "platform"
+listen: "127.0.0.1:4222"
+max_payload: 4MB
+max_connections: 20000
+max_subscriptions: 10000
+max_control_line: 4KB
+ping_interval: "20s"
+write_deadline: "5s"
+
+jetstream {
+  store_dir: $NODE_STORE_DIR
+  max_file_store: $NODE_MAX_FILE_STORE
+  # An acknowledged write is on disk. A duration such as "1s" is faster, and a power cut loses the writes of that time.
+  sync_interval: always
+  limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
+}
+
+websocket {
+  # Programs on this machine only, so the connection needs no TLS.
+  listen: "127.0.0.1:8443"
+  no_tls: true
+  handshake_timeout: "5s"
+}
+
+`;
+
+/** Names of services are parts of subjects and of accounts. */
+const SERVICE = /^[a-z][a-z0-9_-]*$/;
+const HANDLER = /^[A-Za-z0-9_-]+$/;
+
+/** @throws Error for a name that a service or a handler cannot have */
+function serviceOf(text: string): Service {
+  const [name = "", list, ...more] = text.split(":");
+  const handlers = list?.split(",");
+  if (!SERVICE.test(name) || more.length > 0 || handlers?.some((one) => !HANDLER.test(one)))
+    throw new Error(
+      `${JSON.stringify(text)} is not the name of a service, such as shipping or shipping:quote,track.`,
+    );
+  return { name, handlers };
+}
+
+/**
+ * Returns the broker configuration for production.
+ * @param services names of services, each perhaps with a colon and the names of the only handlers that it may register;
+ *   without any, the output contains a commented example
+ * @param kind one of three brokers, or the only one
+ * @throws Error for a name that a service cannot have
+ */
+export function renderProduction(
+  services: readonly string[] = [],
+  kind: "cluster" | "single" = "cluster",
+): string {
+  const named = (services.length === 0 ? ["shipping"] : services).map(serviceOf);
+  /** Turns lines into comments if there are no services, so that they are only an example. */
+  const shown = (indent: string, lines: string) =>
+    services.length === 0 ? lines.replace(new RegExp(`^${indent}`, "gm"), `${indent}# `) : lines;
+  return `${kind === "single" ? SINGLE : CLUSTER}system_account: SYS
 accounts {
   SYS { users: [{ user: system, password: $SYSTEM_PASSWORD }] }
   PLATFORM {
@@ -172,7 +258,7 @@ ${(Object.keys(PERMISSIONS) as (keyof typeof PERMISSIONS)[]).map(user).join("\n"
     # It needs its lines in all three places:
     exports: [
 ${shown("      ", named.map(exportsTo).join("\n"))}
-${shown("      ", `      { service: "${BUCKET}", accounts: [${named.map(accountOf).join(", ")}] }`)}
+${shown("      ", `      { service: "${BUCKET}", accounts: [${named.map(({ name }) => accountOf(name)).join(", ")}] }`)}
     ]
     imports: [
 ${shown("      ", named.map(importsFrom).join("\n"))}
@@ -184,5 +270,7 @@ ${shown("  ", named.map(service).join("\n"))}
 }
 
 if (process.argv[1] !== undefined && import.meta.url === pathToFileURL(process.argv[1]).href) {
-  process.stdout.write(renderProduction());
+  const names = process.argv.slice(2);
+  const services = names.filter((name) => name !== "--single");
+  process.stdout.write(renderProduction(services, services.length < names.length ? "single" : "cluster"));
 }

@@ -2,9 +2,8 @@ import { readFileSync } from "node:fs";
 import { isBuiltin } from "node:module";
 import { dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin, stop } from "esbuild";
+import { build, type Plugin } from "esbuild";
 import { minify } from "rolldown/experimental";
-import { slim } from "./slim.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
@@ -19,8 +18,33 @@ const runtimeModules: Plugin = {
   },
 };
 
-/** Bundles the functions into one module. Deployments, Node hosts and tests run the same module. */
-export async function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
+/** Name of the module with the conversions of rich text, which the functions import when a request needs them. */
+export const CONVERSIONS = "rich-text.js";
+
+/** Keeps the import of the conversions, which are a module of their own. */
+const conversions: Plugin = {
+  name: "conversions",
+  setup(builder) {
+    builder.onResolve({ filter: /\/rich\/index\.ts$/ }, ({ kind }) =>
+      kind === "dynamic-import" ? { path: `./${CONVERSIONS}`, external: true } : undefined,
+    );
+  },
+};
+
+/**
+ * Bundles the functions into one module, without the conversions of rich text. Deployments, `npm start` and tests run
+ * the same module. The caller stops the bundler.
+ */
+export function bundleFunctions(entry = join(root, "functions/worker.ts")): Promise<string> {
+  return bundled(entry, [runtimeModules, conversions]);
+}
+
+/** Bundles the conversions of rich text. The caller stops the bundler. */
+export function bundleConversions(): Promise<string> {
+  return bundled(join(root, "shared/rich/index.ts"), [runtimeModules]);
+}
+
+async function bundled(entry: string, plugins: Plugin[]): Promise<string> {
   const result = await build({
     entryPoints: [entry],
     absWorkingDir: root,
@@ -32,11 +56,11 @@ export async function bundleFunctions(entry = join(root, "functions/worker.ts"))
     conditions: ["workerd", "worker", "browser"],
     mainFields: ["browser", "module", "main"],
     loader: { ".txt": "text", ".html": "text", ".css": "text", ".svg": "text" },
-    plugins: [runtimeModules, ...slim],
+    plugins,
     // With this option, esbuild removes unused code. The minifier below does the rest, because its output is smaller.
     minifySyntax: true,
     logLevel: "silent",
-  }).finally(stop);
+  });
   const output = result.outputFiles[0];
   if (output === undefined) throw new Error("esbuild gave no output");
   // Shorten names, too: a smaller bundle starts faster and takes less memory.

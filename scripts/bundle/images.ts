@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build, type Plugin, stop } from "esbuild";
+import { build, type Plugin } from "esbuild";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 
@@ -13,7 +13,7 @@ export interface ImageWorker {
 
 /**
  * Bundles the image worker. The codecs stay separate files, because Workers runtimes compile WebAssembly only before a
- * worker starts.
+ * worker starts. The caller stops the bundler.
  */
 export async function bundleImages(): Promise<ImageWorker> {
   const codecs = new Map<string, Uint8Array<ArrayBuffer>>();
@@ -37,7 +37,7 @@ export async function bundleImages(): Promise<ImageWorker> {
     plugins: [keep],
     minify: true,
     logLevel: "silent",
-  }).finally(stop);
+  });
   const [output] = outputFiles;
   if (output === undefined) throw new Error("esbuild gave no output");
   return { code: output.text, codecs };

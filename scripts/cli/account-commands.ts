@@ -9,7 +9,7 @@ type Run = (options: GlobalOptions, act: (context: Context) => Promise<number>) 
 
 const scopes = {
   type: "string",
-  describe: 'read, write, publish, manage; of one orb: "shop:read,write"',
+  describe: 'read, propose, write, publish, manage; of one orb: "shop:read,write"',
 } as const;
 
 const ownerOf = (y: Argv<GlobalOptions>) =>

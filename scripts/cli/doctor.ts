@@ -1,4 +1,5 @@
 /** The command `orb doctor`: checks everything that the other commands need, and says how to fix problems. */
+
 import { statSync } from "node:fs";
 import { isProblem } from "../../shared/client/problem.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
@@ -6,6 +7,7 @@ import { type Finding, fail, lineOf, messageOf, ok, warn } from "../doctor/findi
 import { type Scope, scopesInWords } from "./account/scopes.ts";
 import { CommandError, type Context, manage } from "./command/context.ts";
 import { storedPath } from "./command/stored.ts";
+import { say } from "./command/terminal.ts";
 import { baseOfToken, claimsOf } from "./command/token.ts";
 import { localOrbs } from "./files.ts";
 import { compare } from "./schemas.ts";
@@ -233,7 +235,7 @@ export async function doctor(context: Context): Promise<number> {
   const add = (findings: Finding | Finding[]) => {
     for (const finding of [findings].flat()) {
       found.push(finding);
-      if (!context.json) process.stdout.write(`${lineOf(finding)}\n`);
+      if (!context.json) say("stdout", lineOf(finding));
     }
   };
   const check = async (about: string, run: () => Promise<Finding | Finding[]>) => {

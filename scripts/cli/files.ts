@@ -50,8 +50,16 @@ function ordered(value: unknown): unknown {
   return Object.fromEntries(members.map(([name, of]) => [name, ordered(of)]));
 }
 
-/** Returns the application's document: the API response without the properties in {@link STATE}, such as `status`. */
-export function documentOf(orb: Readonly<Record<string, unknown>>): OrbDocument {
+/**
+ * Returns the application's document: the API response without the properties in {@link STATE}, such as `status`.
+ * @param id the application that was asked for
+ * @throws CommandError if the response is that of another application
+ */
+export function documentOf(orb: Readonly<Record<string, unknown>>, id: string): OrbDocument {
+  if (orb.id !== id)
+    throw new CommandError(
+      `The platform answered with the orb ${JSON.stringify(orb.id)} instead of ${id}. Nothing was written. Check the address.`,
+    );
   const document = Object.fromEntries(Object.entries(orb).filter(([name]) => !STATE.includes(name)));
   return ordered(document) as OrbDocument;
 }
@@ -60,7 +68,19 @@ export function textOf(document: OrbDocument): string {
   return `${JSON.stringify(ordered(document), null, 2)}\n`;
 }
 
-const fileOf = (dir: string, id: string) => join(dir, `${id}.json`);
+/** The form that the platform requires of the ids of applications. */
+const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
+
+/** Returns the id of an application if it has the required form. Ids become names of files, wherever they come from. */
+export function requireOrbId(id: unknown, source: string): string {
+  if (typeof id === "string" && ORB_ID.test(id)) return id;
+  throw new CommandError(
+    `${source}: an id must be 2 to 63 lower-case letters, digits, hyphens and underscores, and begin with a letter (is ${JSON.stringify(id)}).`,
+  );
+}
+
+const fileOf = (dir: string, id: string) =>
+  join(dir, `${requireOrbId(id, "This is not the id of an orb")}.json`);
 
 /** Writes a file atomically, so that a concurrent reader never sees an incomplete file. */
 async function replaceFile(path: string, text: string): Promise<void> {
@@ -106,6 +126,7 @@ export async function readOrb(dir: string, id: string): Promise<OrbDocument> {
 export async function localOrbs(dir: string): Promise<string[]> {
   const names = await readdir(dir).catch(() => [] as string[]);
   return names
-    .filter((name) => /^[a-z][\w-]*\.json$/.test(name))
-    .map((name) => name.slice(0, -".json".length));
+    .filter((name) => name.endsWith(".json"))
+    .map((name) => name.slice(0, -".json".length))
+    .filter((id) => ORB_ID.test(id));
 }

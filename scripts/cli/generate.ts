@@ -4,6 +4,7 @@ import { mkdir, readFile, rename, writeFile } from "node:fs/promises";
 import { dirname } from "node:path";
 import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
 import { Problem } from "../../shared/client/problem.ts";
+import { pause } from "../../shared/kernel/pause.ts";
 import { type Context, manage } from "./command/context.ts";
 import { localOrbs } from "./files.ts";
 import { typesOf } from "./orb-types.ts";
@@ -16,12 +17,31 @@ const LOOK_MS = 1_000;
  */
 const SETTLED_MS = 150;
 
+/** Reads all pages of the published applications. */
+async function publishedOrbs(context: Context): Promise<OrbView[]> {
+  const found: OrbView[] = [];
+  let query: { limit: string; cursor?: string } | undefined = { limit: "200" };
+  while (query !== undefined) {
+    const page: { orbs: OrbView[]; nextCursor: string | null } = await manage(
+      context,
+      "GET",
+      "/api/discovery",
+      {
+        query,
+      },
+    );
+    found.push(...page.orbs);
+    query = page.nextCursor === null ? undefined : { limit: "200", cursor: page.nextCursor };
+  }
+  return found;
+}
+
 /**
  * Writes the types of all published applications to a file.
  * @returns whether the file has changed
  */
 async function writeTypes(context: Context, path: string): Promise<{ changed: boolean; orbs: string[] }> {
-  const { orbs } = await manage<{ orbs: OrbView[] }>(context, "GET", "/api/discovery");
+  const orbs = await publishedOrbs(context);
   const text = typesOf(orbs);
   const known = await readFile(path, "utf8").catch(() => undefined);
   if (known !== text) {
@@ -34,17 +54,6 @@ async function writeTypes(context: Context, path: string): Promise<{ changed: bo
 
 function reason(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
-}
-
-/** Resolves after the given time, or as soon as the signal aborts. */
-function wait(ms: number, signal: AbortSignal): Promise<void> {
-  return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms);
-    signal.addEventListener("abort", () => {
-      clearTimeout(timer);
-      resolve();
-    });
-  });
 }
 
 /**
@@ -62,7 +71,7 @@ export async function types(
     () => `Wrote the types of ${first.orbs.join(", ") || "no orbs"} to ${out}`,
   );
   while (options.watch && !signal.aborted) {
-    await wait(LOOK_MS, signal);
+    await pause(LOOK_MS, signal);
     if (signal.aborted) break;
     try {
       const { changed } = await writeTypes(context, out);

@@ -2,13 +2,15 @@
  * Converts the JSON Schemas of handlers to TypeScript types. Schemas that TypeScript cannot express become `unknown`.
  */
 
+import { isObject } from "../../shared/kernel/json.ts";
+
 /** Maximum nesting. Schemas at deeper levels become `unknown`. */
 const MAX_DEPTH = 16;
 
 type Schema = Readonly<Record<string, unknown>>;
 
 function isSchema(value: unknown): value is Schema {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value);
 }
 
 const PRIMITIVES: Readonly<Record<string, string>> = {

@@ -6,11 +6,16 @@ import { hideBin } from "yargs/helpers";
 import { Problem } from "../../shared/client/problem.ts";
 import { accountCommands } from "./account-commands.ts";
 import { CommandError, type Context, contextOf, type GlobalOptions, usualUrl } from "./command/context.ts";
-import { exportEntries, FORMATS, type Format, importEntries } from "./entries.ts";
+import { say } from "./command/terminal.ts";
+import { FORMATS, type Format } from "./entries/collection.ts";
+import { exportEntries } from "./entries/export.ts";
+import { importEntries } from "./entries/import.ts";
 import { dev, types } from "./generate.ts";
+import { migrate, SYSTEMS } from "./migrate/migrate.ts";
 import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
 import { downloadFile, linkFile, uploadFile } from "./stored-files.ts";
+import { verify } from "./verify.ts";
 
 const FAILED = 1;
 
@@ -42,7 +47,10 @@ function explain(error: unknown, url: string, context: Context | undefined): str
   }
   if (error instanceof TypeError && error.message === "fetch failed")
     return `Cannot reach ${url}. Check that the platform runs there, or set --url or ORB_URL.`;
-  return error instanceof Error ? (error.stack ?? error.message) : String(error);
+  // Commands trust the types of answers. So an answer of another program fails where a command uses it.
+  if (error instanceof TypeError || error instanceof SyntaxError || error instanceof RangeError)
+    return `${url} sent an answer that orb does not understand (${error.message}). Check that a platform of this version runs there.`;
+  return error instanceof Error ? error.message : String(error);
 }
 
 function failure(error: unknown, { url, json }: GlobalOptions, context: Context | undefined): void {
@@ -51,7 +59,7 @@ function failure(error: unknown, { url, json }: GlobalOptions, context: Context 
     error instanceof Problem
       ? { ...error.body, code: error.code, status: error.status }
       : { code: "failed", detail: text };
-  process.stderr.write(json ? `${JSON.stringify({ error: program })}\n` : `${text}\n`);
+  say("stderr", json ? JSON.stringify({ error: program }) : text);
   process.exitCode = FAILED;
 }
 
@@ -84,7 +92,8 @@ const fileOf = (y: Argv<Globals>) =>
   orbOf(y).positional("id", { type: "string", demandOption: true, describe: "Id of the file" });
 
 function formatOf({ format }: { format?: Format | undefined }, file: string | undefined): Format {
-  return format ?? (file?.endsWith(".csv") === true ? "csv" : "ndjson");
+  const ending = file?.split(".").at(-1)?.toLowerCase();
+  return format ?? (ending === "csv" || ending === "tsv" ? ending : "ndjson");
 }
 
 process.once("SIGINT", () => stopped.abort());
@@ -137,6 +146,12 @@ await accountCommands(cli, run, stopped.signal)
     (args) => run(args, (context) => push(context, args.orbs, args)),
   )
   .command(
+    "verify [orbs..]",
+    "Let the platform check all stored data of orbs. Exits with 1 if something is missing or contradicts itself",
+    (y) => ids(y, "Ids; all orbs of the platform if missing"),
+    (args) => run(args, (context) => verify(context, args.orbs)),
+  )
+  .command(
     "types",
     "Write TypeScript types of all published orbs",
     (y) =>
@@ -170,15 +185,82 @@ await accountCommands(cli, run, stopped.signal)
       )
       .command(
         "import <orb> <collection> <file>",
-        "Create an entry for each line or row of a file. Run it again to go on after an interruption",
+        "Create an entry for each line or row of a file, or change it. Run it again after an interruption",
         (each) =>
           collectionOf(each)
             .positional("file", { type: "string", demandOption: true, describe: "JSON Lines or CSV" })
-            .option("publish", { type: "boolean", default: false, describe: "Publish them, too" }),
+            .option("publish", { type: "boolean", default: false, describe: "Publish them, too" })
+            .option("run", {
+              type: "string",
+              describe: "Name of the import. Its rows are stored once; the path of the file if missing",
+            })
+            .option("match", {
+              type: "string",
+              describe: "Unique field, such as sku: a row with the value of an entry changes that entry",
+            })
+            .option("files", {
+              type: "string",
+              describe: "Folder of the files that rows name by their path, such as photos/1.jpg",
+            })
+            .option("local-files", {
+              type: "boolean",
+              default: false,
+              describe: "Let addresses of files lead to this machine, such as http://localhost",
+            })
+            .option("keep", {
+              type: "boolean",
+              default: false,
+              describe: "Store status, createdAt and createdBy as the file says",
+            })
+            .option("on", {
+              choices: ["upsert", "update", "skip"] as const,
+              describe: "With --match: change and create entries (default), only change, or only create",
+            }),
         (args) =>
-          run(args, (context) => importEntries(context, { ...args, format: formatOf(args, args.file) })),
+          run(args, (context) => {
+            const { format, run: name, match, on, files } = args;
+            return importEntries(context, { ...args, format, run: name, match, on, files });
+          }),
       )
       .demandCommand(1, "Name a command: export or import."),
+  )
+  .command(
+    "migrate-from <system> <source> <orb>",
+    "Make a new orb of the content of another system. Run it again after an interruption. Exits with 1 if something differs",
+    (y) =>
+      y
+        .positional("system", { choices: SYSTEMS, demandOption: true, describe: "The other system" })
+        .positional("source", {
+          type: "string",
+          demandOption: true,
+          describe: "File of its export, or its address",
+        })
+        .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb to make" })
+        .option("dry-run", {
+          type: "boolean",
+          default: false,
+          describe: "Show the document of the orb and what cannot be carried. Write nothing",
+        })
+        .option("files", { type: "string", describe: "Folder of the files; by default that of the export" })
+        .option("local-files", {
+          type: "boolean",
+          default: false,
+          describe: "Let addresses of files lead to this machine, such as http://localhost",
+        })
+        .option("read", {
+          choices: ["public", "user", "admin"] as const,
+          default: "admin",
+          describe: "Who may read published entries",
+        })
+        .option("report", {
+          type: "string",
+          describe: "File of the report; <orb>-migration.json if missing",
+        }),
+    (args) =>
+      run(args, (context) => {
+        const { system, files, report } = args;
+        return migrate(context, { ...args, system, files, report });
+      }),
   )
   .command("files", "Upload, download and share files of entries", (y) =>
     y

@@ -2,6 +2,7 @@
 import { text } from "node:stream/consumers";
 import { readStream } from "../../shared/client/stream.ts";
 import { CommandError, type Context } from "./command/context.ts";
+import { print } from "./command/terminal.ts";
 
 /** Parses the handler's input as JSON. If the argument is `-`, reads the input from standard input. */
 async function inputOf(given: string | undefined): Promise<unknown> {
@@ -32,7 +33,7 @@ export async function callHandler(
     body: await inputOf(given),
     repeat: "refused",
   });
-  process.stdout.write(`${JSON.stringify(await response.json(), null, 2)}\n`);
+  print(JSON.stringify(await response.json(), null, 2));
   return 0;
 }
 
@@ -49,7 +50,7 @@ export async function tail(
   let { offset } = options;
   try {
     for await (const batch of readStream(context.transport, name, { offset, signal: options.signal })) {
-      for (const message of batch.messages) process.stdout.write(`${JSON.stringify(message)}\n`);
+      for (const message of batch.messages) print(JSON.stringify(message));
       offset = batch.offset;
       if (options.until && batch.upToDate) break;
     }

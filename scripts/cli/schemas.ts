@@ -1,7 +1,7 @@
 /** The commands that manage applications' documents: init, pull, diff and push. */
 import { isProblem } from "../../shared/client/problem.ts";
 import { CommandError, type Context, manage } from "./command/context.ts";
-import { documentOf, localOrbs, type OrbDocument, readOrb, textOf, writeOrb } from "./files.ts";
+import { documentOf, localOrbs, type OrbDocument, readOrb, requireOrbId, textOf, writeOrb } from "./files.ts";
 
 /** Exit code of `orb diff` if a file differs from the platform's document. */
 const DIFFERENT = 2;
@@ -13,7 +13,14 @@ interface Effects {
   refused: boolean;
   summary: string[];
   impact: {
-    changes: { module: string; schema: string; message: string; entries: number; refused: boolean }[];
+    changes: {
+      module: string;
+      schema: string;
+      message: string;
+      entries: number;
+      refused: boolean;
+      lossy?: { entries: number; examples: { id: string; reason: string }[] };
+    }[];
     duplicates: { module: string; schema: string; field: string; ids: string[] }[];
     invalid: { module: string; schema: string; checked: number; invalid: number }[];
   };
@@ -42,15 +49,9 @@ async function chosen(context: Context, ids: readonly string[]): Promise<string[
   throw new CommandError(`There are no orbs in ${context.dir}. Run: orb pull, or: orb init <id>`);
 }
 
-/** The form that the platform requires of application ids. */
-const ORB_ID = /^[a-z][a-z0-9_-]{1,62}$/;
-
 /** Creates the local file of a new application. */
 export async function init(context: Context, id: string): Promise<number> {
-  if (!ORB_ID.test(id))
-    throw new CommandError(
-      `The id of an orb must be 2 to 63 lower-case letters, digits, hyphens and underscores, and begin with a letter (is ${JSON.stringify(id)}).`,
-    );
+  requireOrbId(id, "The orb was not created");
   if ((await localOrbs(context.dir)).includes(id))
     throw new CommandError(`${context.dir}/${id}.json exists already. Choose another id, or edit the file.`);
   const document: OrbDocument = {
@@ -71,7 +72,11 @@ export async function init(context: Context, id: string): Promise<number> {
   return 0;
 }
 
-async function everyOrb(context: Context): Promise<string[]> {
+/** A list of more orbs than this does not end. */
+const MOST_ORBS = 1_000_000;
+
+/** Returns the ids of all orbs of the platform. */
+export async function everyOrb(context: Context): Promise<string[]> {
   const ids: string[] = [];
   let cursor: string | null = null;
   do {
@@ -82,7 +87,9 @@ async function everyOrb(context: Context): Promise<string[]> {
       "/api/admin/orbs",
       { query },
     );
-    ids.push(...page.items.map(({ id }) => id));
+    ids.push(...page.items.map(({ id }) => requireOrbId(id, "The platform names an orb that cannot exist")));
+    if (ids.length > MOST_ORBS || (cursor !== null && cursor === page.nextCursor))
+      throw new CommandError("The platform's list of orbs does not end. Name the orbs: orb pull <id>");
     cursor = page.nextCursor;
   } while (cursor !== null);
   return ids;
@@ -96,7 +103,7 @@ export async function pull(context: Context, given: readonly string[]): Promise<
     const orb = await remote(context, id);
     if (orb === null)
       throw new CommandError(`The platform has no orb ${id}. Check the id, or run: orb init ${id}`);
-    written.push({ orb: id, path: await writeOrb(context.dir, documentOf(orb)), revision: orb.revision });
+    written.push({ orb: id, path: await writeOrb(context.dir, documentOf(orb, id)), revision: orb.revision });
   }
   context.result(written, () =>
     written.length === 0
@@ -110,7 +117,7 @@ export async function pull(context: Context, given: readonly string[]): Promise<
 export async function compare(context: Context, id: string): Promise<Difference> {
   const [local, orb] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
   if (orb === null) return { orb: id, state: "new" };
-  if (textOf(local) === textOf(documentOf(orb))) return { orb: id, state: "same" };
+  if (textOf(local) === textOf(documentOf(orb, id))) return { orb: id, state: "same" };
   const effects = await manage<Effects>(context, "PUT", pathOf(id), {
     query: { dryRun: "true" },
     body: local,
@@ -129,10 +136,13 @@ function linesOf(context: Context, difference: Difference): string[] {
   return [
     color("bold", `${orb}:`),
     ...summary.map((line) => `  ${line}`),
-    ...impact.changes.map(
-      ({ module, schema, message, entries, refused: stops }) =>
-        `  ${color(stops ? "red" : "yellow", stops ? "refused" : "effect")} ${module}/${schema}: ${message} (${entries} entries)`,
-    ),
+    ...impact.changes.flatMap(({ module, schema, message, entries, refused: stops, lossy }) => [
+      `  ${color(stops ? "red" : "yellow", stops ? "refused" : "effect")} ${module}/${schema}: ${message} (${entries} entries)`,
+      ...(lossy?.examples ?? []).map(({ id, reason }) => `    ${id} ${reason}`),
+      ...(lossy !== undefined && lossy.entries > lossy.examples.length
+        ? [`    and ${lossy.entries - lossy.examples.length} more entries`]
+        : []),
+    ]),
     ...impact.duplicates.map(
       ({ module, schema, field, ids }) =>
         `  ${color("red", "refused")} ${module}/${schema}: the entries ${ids.join(", ")} have the same ${field}`,
@@ -175,7 +185,7 @@ export async function push(
   };
   for (const id of await chosen(context, given)) {
     const [document, before] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
-    const same = before !== null && textOf(document) === textOf(documentOf(before));
+    const same = before !== null && textOf(document) === textOf(documentOf(before, id));
     const live = before?.publishedRevision === before?.revision;
     let after: Answer | null = before;
     if (before === null) {

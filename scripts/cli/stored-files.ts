@@ -6,7 +6,8 @@ import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { filesOf } from "../../shared/client/files.ts";
 import { CommandError, type Context } from "./command/context.ts";
-import { progress } from "./progress.ts";
+import { progress } from "./command/progress.ts";
+import { standardOutput } from "./command/terminal.ts";
 
 /** Uploads a file, in parts if it is large. */
 export async function uploadFile(
@@ -49,7 +50,7 @@ export async function downloadFile(
   const source = body === null ? Readable.from([]) : Readable.fromWeb(body as never);
   try {
     if (out === undefined) {
-      await pipeline(source, counted, process.stdout, { end: false });
+      await pipeline(source, counted, standardOutput(), { end: false });
       return 0;
     }
     const partial = `${out}.part`;

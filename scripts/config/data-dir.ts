@@ -1,6 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
-import { readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
+import { readdirSync, readFileSync, renameSync, rmSync, statfsSync, statSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Failure, systemCode } from "../process/failure.ts";
 import { makeFolder } from "./folders.ts";
@@ -173,6 +173,34 @@ export function claimRestore(dataDir: string): { release(): void } {
     `Another restore (process ${other.pid}) is running for the data folder ${dataDir}. Wait until it ends.`,
   );
 }
+
+/** Returns whether a process runs, whoever it is. */
+function runs(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return systemCode(error) === "EPERM";
+  }
+}
+
+/**
+ * Returns an empty folder for the programs that this process starts. It lies in the data folder and not in the
+ * system's temporary folder, because cleaners delete old files there. Removes the folders of processes that have ended.
+ */
+export function runFolder(dataDir: string): string {
+  const all = join(dataDir, "run");
+  makeFolder(all);
+  for (const name of readdirSync(all)) {
+    const pid = Number(name);
+    if (pid === process.pid || !(pid > 0 && runs(pid)))
+      rmSync(join(all, name), { recursive: true, force: true });
+  }
+  return join(all, String(process.pid));
+}
+
+/** Returns the folder with the records of what the broker's streams must contain. A restore removes it. */
+export const recordFolder = (dataDir: string) => join(dataDir, "record");
 
 export interface Claim {
   tell(more: Omit<Running, "pid" | "mark">): void;

@@ -36,6 +36,7 @@ export interface Settings {
 
 /** Environment variables that are passed unchanged to the code in `functions/`. */
 const PASSED_ON = [
+  "ALLOWED_HOSTS",
   "ALLOWED_ORIGINS",
   "TRUST_PROXY",
   "JWT_SIGNING_KEYS",
@@ -63,6 +64,7 @@ const PASSED_ON = [
   "HOOKS_ATTEMPTS",
   "HOOKS_RETRY_MS",
   "HOOKS_ALLOWED_NETWORKS",
+  "HOOKS_LOOPBACK",
   "METRICS_TOKEN",
   "FILE_MIB",
   "IMAGE_MEGAPIXELS",
@@ -195,7 +197,7 @@ export function readSettings(env: Environment): Settings {
 }
 
 const OF_THE_PLATFORM =
-  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|FILE_MIB|IMAGE_MEGAPIXELS|GOGC|GOMEMLIMIT|(NATS|STREAMS|HOOKS|QUOTA|HOST_CACHE|HOST_CONTENT|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
+  /^(PORT|HOST|DATA_DIR|PUBLIC_URL|ALLOWED_HOSTS|ALLOWED_ORIGINS|LOG_LEVEL|CLIENT_ADDRESS|TRUST_PROXY|PROGRAMS_DIR|FILE_MIB|IMAGE_MEGAPIXELS|GOGC|GOMEMLIMIT|(NATS|STREAMS|HOOKS|QUOTA|HOST_CACHE|HOST_CONTENT|HOST_DRAIN|JWT|ENCRYPTION|CLAIM|METRICS)_.*)$/;
 
 /** Removes the platform's settings from the environment of the tests, because each test chooses its own. */
 export function testEnvironment(env: Environment): Environment {

@@ -3,6 +3,7 @@
  * correct clock and sufficient permissions.
  */
 import { setTimeout as delay } from "node:timers/promises";
+import { proveWrite } from "../../shared/discovery/writable.ts";
 import { newId } from "../../shared/kernel/ids.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import { buckets, kvSubject, streams, subjects } from "../../shared/store/subjects.ts";
@@ -10,7 +11,7 @@ import type { Store } from "../../shared/store/types.ts";
 import { api } from "../backup/format.ts";
 import { checkBroker } from "../broker/check.ts";
 import { withStore } from "../platform/prepare-broker.ts";
-import { type Finding, fail, messageOf, ok, sizeOf, warn } from "./finding.ts";
+import { type Finding, fail, MEND_DISK, messageOf, ok, sizeOf, warn } from "./finding.ts";
 
 /**
  * Difference between two clocks, in milliseconds, from which the check warns or fails. Hosts compare the brokers'
@@ -70,6 +71,13 @@ export async function checkClock(store: Store): Promise<Finding> {
   const { ts } = await api(store, `STREAM.INFO.${streams.platform}`, {});
   const half = (Date.now() - sent) / 2;
   return clockFinding("the broker", sent + half - Date.parse(String(ts)));
+}
+
+/** Checks that the broker stores a message, and that the program that started it saw no failed write. */
+export async function checkWrites(store: Store): Promise<Finding> {
+  const fault = await proveWrite(store, Date.now());
+  if (fault !== undefined) return fail("writes", `The broker stores no data (${fault}).`, MEND_DISK);
+  return ok("writes", "The broker stores data.");
 }
 
 /** Checks the permissions of the broker's user: reads a bucket, appends a message, creates and deletes a stream. */
@@ -133,35 +141,67 @@ interface VarzReply {
   data?: { jetstream?: { config?: { max_storage?: number }; stats?: { storage?: number } } };
 }
 
-/** Asks all brokers of the cluster for their name, clock, disk use and version. */
-async function brokerFacts(store: Store): Promise<BrokerFacts[]> {
-  const { user } = SYSTEM;
-  const inbox = `_INBOX.${user}.doctor.${newId(Date.now())}`;
-  const found: BrokerFacts[] = [];
-  const sent = Date.now();
+/**
+ * Sends a request to all brokers of the cluster, as their system user.
+ * @param read reads one reply
+ */
+async function askAll<T>(
+  store: Store,
+  request: { subject: string; data: string },
+  read: (reply: string) => T,
+): Promise<T[]> {
+  const inbox = `_INBOX.${SYSTEM.user}.doctor.${newId(Date.now())}`;
+  const found: T[] = [];
   const subscription = store.subscribe(inbox, ({ data }) => {
-    const { server, data: facts } = JSON.parse(new TextDecoder().decode(data)) as VarzReply;
-    found.push({
-      name: server.name,
-      version: server.ver,
-      differenceMs: (sent + Date.now()) / 2 - Date.parse(server.time),
-      usedBytes: facts?.jetstream?.stats?.storage ?? 0,
-      limitBytes: facts?.jetstream?.config?.max_storage ?? 0,
-    });
+    found.push(read(new TextDecoder().decode(data)));
   });
   await store.ping();
-  store.publish("$SYS.REQ.SERVER.PING.VARZ", "", undefined, inbox);
+  store.publish(request.subject, request.data, undefined, inbox);
   await delay(COLLECT_MS);
   subscription.unsubscribe();
   return found;
 }
 
+/** Asks all brokers of the cluster for their name, clock, disk use and version. */
+function brokerFacts(store: Store): Promise<BrokerFacts[]> {
+  const sent = Date.now();
+  return askAll(store, { subject: "$SYS.REQ.SERVER.PING.VARZ", data: "" }, (reply) => {
+    const { server, data: facts } = JSON.parse(reply) as VarzReply;
+    return {
+      name: server.name,
+      version: server.ver,
+      differenceMs: (sent + Date.now()) / 2 - Date.parse(server.time),
+      usedBytes: facts?.jetstream?.stats?.storage ?? 0,
+      limitBytes: facts?.jetstream?.config?.max_storage ?? 0,
+    };
+  });
+}
+
+interface HealthReply {
+  server: { name: string };
+  data?: { status?: string; error?: string; errors?: { error?: string }[] };
+}
+
+/** Asks each broker about its own health: it names each stream that it stopped storing after a failed write. */
+function brokerHealth(store: Store): Promise<Finding[]> {
+  const request = { subject: "$SYS.REQ.SERVER.PING.HEALTHZ", data: JSON.stringify({ details: true }) };
+  return askAll(store, request, (reply) => {
+    const { server, data } = JSON.parse(reply) as HealthReply;
+    const errors = [data?.error, ...(data?.errors ?? []).map(({ error }) => error)].filter(Boolean);
+    if (errors.length === 0) return ok("writes", `${server.name} stores all of its streams.`);
+    const more = errors.length > 1 ? `, and ${errors.length - 1} more` : "";
+    return fail("writes", `${server.name} reports: ${errors[0]}${more}.`, MEND_DISK);
+  });
+}
+
 const SYSTEM = { user: "system" };
 
-/** Checks disk, clock and version of every broker. Connects as the broker's system user. */
+/** Checks disk, writes, clock and version of every broker. Connects as the broker's system user. */
 export async function checkSystem(access: ConnectOptions, password: string): Promise<Finding[]> {
   const { token: _, creds: __, ...address } = access;
-  const facts = await withStore({ ...address, ...SYSTEM, pass: password }, 1, brokerFacts);
+  const [facts, health] = await withStore({ ...address, ...SYSTEM, pass: password }, 1, (store) =>
+    Promise.all([brokerFacts(store), brokerHealth(store)]),
+  );
   if (facts.length === 0) {
     return [
       warn(
@@ -174,6 +214,7 @@ export async function checkSystem(access: ConnectOptions, password: string): Pro
   const versions = new Set(facts.map(({ version }) => version));
   return [
     ...facts.flatMap((one) => [diskFinding(one), clockFinding(one.name, one.differenceMs)]),
+    ...health,
     ...(versions.size > 1 ? [skew([...versions])] : []),
   ];
 }

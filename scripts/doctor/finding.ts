@@ -31,6 +31,10 @@ export function lineOf({ level, about, says, remedy }: Finding): string {
   return remedy === undefined ? line : `${line}\n                → ${remedy}`;
 }
 
+/** Advice for a broker whose disk is full or fails. */
+export const MEND_DISK =
+  'Free or replace the broker\'s disk, then restart the broker, as docs/guides/cluster.md says under "When a broker stores no data". The platform restarts its own broker.';
+
 /** Returns the message of a thrown value. */
 export function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

@@ -6,7 +6,7 @@ import { unfinishedRestore } from "../backup/swap.ts";
 import { inspectCertificate } from "../broker/certificate.ts";
 import { loadSecrets } from "../config/secrets.ts";
 import type { Settings } from "../config/settings.ts";
-import { type Finding, fail, messageOf, ok, sizeOf, warn } from "./finding.ts";
+import { type Finding, fail, MEND_DISK, messageOf, ok, sizeOf, warn } from "./finding.ts";
 
 const MIB = 1024 * 1024;
 const DISK_FAIL_BYTES = 256 * MIB;
@@ -87,8 +87,15 @@ export async function checkHost(publicUrl: string): Promise<Finding> {
     fail("host", `${url} does not answer with its health (${why}).`, "Check that a host and the proxy run.");
   try {
     const response = await fetch(url, { signal: AbortSignal.timeout(RESPONSE_LIMIT_MS), redirect: "manual" });
-    if (response.status === 503)
-      return fail("host", `${url} is 503: the host cannot reach the broker.`, "Check NATS_URL of the host.");
+    if (response.status === 503) {
+      const { code, detail } = (await response.json().catch(() => ({}))) as {
+        code?: string;
+        detail?: string;
+      };
+      return code === "writes_unavailable"
+        ? fail("host", `${url} is 503: ${detail}`, MEND_DISK)
+        : fail("host", `${url} is 503: the host cannot reach the broker.`, "Check NATS_URL of the host.");
+    }
     if (!response.ok) return away(`status ${response.status}`);
     const { version } = (await response.json()) as { version?: string };
     if (version !== VERSION) {

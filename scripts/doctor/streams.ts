@@ -2,27 +2,19 @@
  * Checks every stream: whether its configuration is as provisioned, and whether its replicas are complete and up to
  * date.
  */
+import { type Copy, isCopyMissing } from "../../shared/discovery/gauges.ts";
 import { platformStreams } from "../../shared/store/broker/provision.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { allStreams, api } from "../backup/format.ts";
 import { type Finding, fail, ok, sizeOf, warn } from "./finding.ts";
 
-/** Maximum number of messages that a replica may lack. A replica always lags a little during writes. */
-const LAG_LIMIT = 1_000;
 /** Maximum parallel requests to the broker. */
 const AT_ONCE = 32;
-
-interface Peer {
-  name: string;
-  current?: boolean;
-  offline?: boolean;
-  lag?: number;
-}
 
 interface Stream {
   config: { num_replicas: number };
   state: { bytes: number };
-  cluster?: { leader?: string; replicas?: Peer[] };
+  cluster?: { leader?: string; replicas?: Copy[] };
 }
 
 async function infos(store: Store, names: string[]): Promise<Map<string, Stream>> {
@@ -86,11 +78,7 @@ export async function checkStreams(store: Store, replicas: number): Promise<Find
       ),
     );
   }
-  const behind = where(({ cluster }) =>
-    (cluster?.replicas ?? []).some(
-      ({ offline, current, lag }) => offline === true || (current === false && (lag ?? 0) > LAG_LIMIT),
-    ),
-  );
+  const behind = where(({ cluster }) => (cluster?.replicas ?? []).some(isCopyMissing));
   if (behind.length > 0) {
     findings.push(
       warn(

@@ -1,3 +1,4 @@
+import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import type { Readable } from "node:stream";
 import { setTimeout as delay } from "node:timers/promises";
@@ -8,12 +9,13 @@ import {
   type Request as MiniflareRequest,
   Response as MiniflareResponse,
 } from "miniflare";
-import { bundleFunctions, compatibility } from "../bundle/bundle.ts";
+import { CONVERSIONS, compatibility } from "../bundle/bundle.ts";
+import { type Programs, programsIn } from "../bundle/layout.ts";
 import { openImageWorker } from "../images/workerd.ts";
 import { Failure } from "../process/failure.ts";
 import { requirePort } from "../process/ports.ts";
-import { backoff } from "../process/supervise.ts";
-import { assetResponse } from "./assets.ts";
+import { retryDelay } from "../process/supervise.ts";
+import { openAssets } from "./assets.ts";
 
 export interface FunctionsOptions {
   host: string;
@@ -21,6 +23,11 @@ export interface FunctionsOptions {
   bindings: Record<string, string>;
   /** Receives the functions' log lines, one JSON object each. */
   log: (line: string) => void;
+  /** Folder that `buildPrograms` wrote. */
+  programs: string;
+  /** Called when the process died and cannot be started again. */
+  givenUp?: ((failure: Failure) => void) | undefined;
+  /** Serves this module instead of the functions. */
   bundle?: string | undefined;
   /** Whether Durable Objects keep the broker connection open. Otherwise each request opens one. */
   link?: boolean;
@@ -45,23 +52,33 @@ function withoutSignals<T>(create: () => T): T {
   return created;
 }
 
+/** Returns the modules of the functions. @param bundle the module that workerd starts, instead of the built one */
+function modulesOf({ functions, conversions }: Programs, bundle = readFileSync(functions, "utf8")) {
+  return [
+    { type: "ESModule" as const, path: "worker.js", contents: bundle },
+    { type: "ESModule" as const, path: CONVERSIONS, contents: readFileSync(conversions, "utf8") },
+  ];
+}
+
 /** Serves the code in `functions/` in workerd through miniflare, and restarts workerd on the same port if it dies. */
 export async function serveFunctions(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log } = options;
-  const bundle = options.bundle ?? (await bundleFunctions());
-  const images = openImageWorker(new Log(LogLevel.ERROR), withoutSignals);
+  const programs = programsIn(options.programs);
+  const modules = modulesOf(programs, options.bundle);
+  const assets = openAssets(programs.assets);
+  const images = openImageWorker(programs.images, new Log(LogLevel.ERROR), withoutSignals);
   const create = () =>
     new Miniflare({
       host,
       port,
       ...compatibility(),
-      modules: [{ type: "ESModule", path: "worker.js", contents: bundle }],
+      modules,
       bindings,
       ...(options.link ? { durableObjects: { BROKER_LINK: "BrokerLink" } } : {}),
       serviceBindings: {
         ASSETS: async (request: MiniflareRequest) => {
           const name = new URL(request.url).pathname.slice(1);
-          const { status, headers, body } = await assetResponse(name, request.headers.get("if-none-match"));
+          const { status, headers, body } = await assets(name, request.headers.get("if-none-match"));
           return new MiniflareResponse(body, { status, headers: [...headers] });
         },
         IMAGES: images.fetch,
@@ -125,7 +142,12 @@ export async function serveFunctions(options: FunctionsOptions): Promise<Functio
         return;
       } catch (error) {
         log(JSON.stringify({ level: "error", message: String(error) }));
-        await delay(backoff(failures, 50, 3_000));
+        const wait = retryDelay(failures, 50, 3_000);
+        if (wait === undefined) {
+          options.givenUp?.(new Failure(`The functions cannot be started again: ${String(error)}`));
+          return;
+        }
+        await delay(wait);
       }
     }
   }

@@ -1,9 +1,8 @@
 import { spawn } from "node:child_process";
-import { fileURLToPath } from "node:url";
+import { programsIn } from "../bundle/layout.ts";
 import { systemVariables } from "../process/environment.ts";
-import { backoff, supervise } from "../process/supervise.ts";
-
-const SCRIPT = fileURLToPath(new URL("../hooks/main.ts", import.meta.url));
+import type { Failure } from "../process/failure.ts";
+import { retryDelay, supervise } from "../process/supervise.ts";
 
 export interface HooksProcess extends AsyncDisposable {
   /** Process id. Undefined while the process is restarting. */
@@ -16,22 +15,28 @@ export async function serveHooks(options: {
   /** Environment variables of the process, in addition to those that every child process gets. */
   env: Record<string, string>;
   log: (line: string) => void;
+  /** Folder that `buildPrograms` wrote. */
+  programs: string;
+  /** Called when the process died and cannot be started again. */
+  givenUp?: ((failure: Failure) => void) | undefined;
 }): Promise<HooksProcess> {
-  const { env, log } = options;
+  const { env, log, programs, givenUp } = options;
   const { NODE_COMPILE_CACHE } = process.env;
   const child = supervise({
     failure: "The hooks process does not start",
     spawn: () =>
-      spawn(process.execPath, [SCRIPT], {
+      spawn(process.execPath, [programsIn(programs).hooks], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
         env: { ...systemVariables(), NODE_COMPILE_CACHE, ...env },
       }),
     readyLimitMs: 15_000,
     graceMs: 12_000,
     line: log,
-    retryMs: ({ failures, served, ended }) => (served || ended ? backoff(failures, 500, 5_000) : undefined),
+    retryMs: ({ failures, served, ended }) =>
+      served || ended ? retryDelay(failures, 500, 5_000) : undefined,
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the hooks process stopped; starting it again", why })),
+    givenUp,
   });
   await child.start();
   const stop = () => child.stop();

@@ -8,17 +8,19 @@ import { createApp } from "../../functions/app.ts";
 import { readSettings } from "../../functions/env.ts";
 import { problemText } from "../../functions/http/problem.ts";
 import { SECURITY_HEADERS } from "../../functions/middleware/headers.ts";
+import { isKnownHost, unknownHost } from "../../functions/middleware/host-name.ts";
 import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
 import { CHUNK_BYTES } from "../../shared/files/object.ts";
 import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
+import { programsIn } from "../bundle/layout.ts";
 import { openImages } from "../images/pool.ts";
 import { Failure, systemCode } from "../process/failure.ts";
 import { forwardedAddress } from "../process/forwarded.ts";
 import { processMetrics } from "../process/metrics.ts";
 import { RequestCounts } from "../process/request-counts.ts";
-import { assetResponse } from "./assets.ts";
+import { openAssets } from "./assets.ts";
 import { readBody } from "./body.ts";
 import { ContentFile } from "./content/content-file.ts";
 import { sendContent } from "./content/send.ts";
@@ -28,6 +30,7 @@ import { ResponseCache } from "./response-cache.ts";
 import { ResponseFile } from "./response-file.ts";
 import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
+import { endStalled, STALLED_MS } from "./stalled.ts";
 
 /**
  * Maximum bytes that all large reads in progress may request from the broker. The broker closes a connection when four
@@ -71,7 +74,9 @@ function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean)
  */
 const HOST_NAME = /^[\w.:[\]-]*$/;
 
-function refuse(response: ServerResponse, status: 400 | 503, code: string, detail: string): void {
+const pathOf = (url = "") => url.split("?", 1)[0] ?? "";
+
+function refuse(response: ServerResponse, status: 400 | 403 | 503, code: string, detail: string): void {
   response.writeHead(status, {
     ...SECURITY_HEADERS,
     "content-type": "application/problem+json",
@@ -123,7 +128,7 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
     const { content } = outgoing;
     if (content === undefined) return response;
     outgoing.writeHead(response.status, Object.fromEntries(response.headers));
-    await sendContent(outgoing, content);
+    await sendContent(outgoing, content, STALLED_MS);
     return RESPONSE_ALREADY_SENT;
   });
 }
@@ -155,14 +160,15 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const content = contentBytes === 0 ? undefined : new ContentFile(contentBytes, CHUNK_BYTES, noFile);
   const answers = new ResponseCache(() => host, memory * 0.25, file);
   const counts = new RequestCounts();
-  const images = openImages();
+  const programs = programsIn(options.programs);
+  const images = openImages(programs.imageThread, programs.images);
   const host: Host = {
     observe: (request) => counts.observe(request),
     metrics: () => [...counts.metrics(), ...processMetrics()],
     config: settings.config,
     log: (base) => consoleLog(settings.logLevel, base, options.log),
     lend: lender(store, answers),
-    assets: assetResponse,
+    assets: openAssets(programs.assets),
     images: images.make,
     body: (c, limit) => readBody(incomingOf(c.env), limit),
     client: (c) => clientAddress(incomingOf(c.env), behindProxy),
@@ -194,9 +200,13 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
           "invalid_host",
           "The Host header must be an ASCII host name with an optional port.",
         );
+      } else if (!isKnownHost(request.headers.host ?? "", settings.config, pathOf(request.url))) {
+        // The cache of responses does not know the name, so check it before.
+        refuse(response, 403, unknownHost().code, unknownHost().detail);
       } else answers.serve(request, response, () => void listener(request, response));
     },
   );
+  endStalled(server);
   const shutdown = new Shutdown(server, drainMs(options.bindings.HOST_DRAIN_SECONDS));
   const letGo = async () => {
     await images.stop();

@@ -183,7 +183,10 @@ export class ResponseCache {
       context: undefined,
       wants: (headers) =>
         headers["set-cookie"] === undefined &&
-        (headers["cache-control"] === CACHEABLE || recorder.context?.get("keptContent") !== undefined),
+        // Files have ranges. Only small ones are cached, and their content is in memory already.
+        (headers["accept-ranges"] === undefined
+          ? headers["cache-control"] === CACHEABLE
+          : recorder.context?.get("keptContent") !== undefined),
       written: (headers, body) => {
         this.#keep(keys, again, recorder, headers, body);
         over?.();

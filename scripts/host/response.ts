@@ -2,6 +2,7 @@ import { type IncomingMessage, type OutgoingHttpHeaders, ServerResponse } from "
 import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
 import type { KeptContent, SentContent } from "../../shared/deps.ts";
+import { isObject } from "../../shared/kernel/json.ts";
 import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
 
 /** Receives a complete response with status 200, or learns that there is none. */
@@ -82,5 +83,5 @@ function wholeBody(
 }
 
 function isRecord(value: unknown): value is OutgoingHttpHeaders {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject(value);
 }

@@ -16,6 +16,8 @@ try {
     port: Number(PORT),
     bindings,
     log: (line) => console.log(line),
+    // The bundle of this module lies among the other programs.
+    programs: import.meta.dirname,
   });
   const stop = () => {
     served.stop().finally(() => process.exit(0));

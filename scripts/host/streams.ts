@@ -1,12 +1,8 @@
 import { spawn } from "node:child_process";
-import { join } from "node:path";
-import { fileURLToPath } from "node:url";
+import { programsIn } from "../bundle/layout.ts";
 import { systemVariables } from "../process/environment.ts";
-import { backoff, supervise } from "../process/supervise.ts";
-
-const SCRIPT = join(fileURLToPath(new URL("..", import.meta.url)), "streams.ts");
-/** After this many failed starts in a row, the streams process is not started again. */
-const MOST_FAILURES = 4;
+import type { Failure } from "../process/failure.ts";
+import { retryDelay, supervise } from "../process/supervise.ts";
 
 export interface StreamsOptions {
   host: string;
@@ -14,6 +10,10 @@ export interface StreamsOptions {
   /** Environment variables of the process, in addition to those that every child process gets. */
   env: Record<string, string>;
   log: (line: string) => void;
+  /** Folder that `buildPrograms` wrote. */
+  programs: string;
+  /** Called when the process died and cannot be started again. */
+  givenUp?: ((failure: Failure) => void) | undefined;
 }
 
 export interface Streams extends AsyncDisposable {
@@ -28,12 +28,12 @@ export interface Streams extends AsyncDisposable {
  * proof, because another program may answer there.
  */
 export async function serveStreams(options: StreamsOptions): Promise<Streams> {
-  const { host, port, env, log } = options;
+  const { host, port, env, log, programs, givenUp } = options;
   const { NODE_COMPILE_CACHE } = process.env;
   const child = supervise({
     failure: "The streams process does not start",
     spawn: () =>
-      spawn(process.execPath, [SCRIPT], {
+      spawn(process.execPath, [programsIn(programs).streams], {
         stdio: ["ignore", "pipe", "pipe", "ipc"],
         env: { ...systemVariables(), NODE_COMPILE_CACHE, ...env, HOST: host, STREAMS_PORT: String(port) },
       }),
@@ -42,13 +42,11 @@ export async function serveStreams(options: StreamsOptions): Promise<Streams> {
     line: log,
     retryMs({ failures, served, ended }) {
       // If the first start fails with a reported error, do not retry it, because the operator must fix the cause.
-      if (failures >= MOST_FAILURES || (!served && !ended)) return undefined;
-      return backoff(failures, 500, 3_000);
+      return served || ended ? retryDelay(failures, 500, 3_000) : undefined;
     },
     restarting: (why) =>
       log(JSON.stringify({ level: "warn", message: "the streams process stopped; starting it again", why })),
-    // Only log the failure: the platform continues without the streams process.
-    givenUp: ({ message }) => log(JSON.stringify({ level: "error", message })),
+    givenUp,
   });
   await child.start();
   const url = `http://${host === "0.0.0.0" || host === "::" ? "127.0.0.1" : host}:${port}`;

@@ -1,9 +1,8 @@
 /**
  * Makes smaller copies of images in threads, so that the host keeps answering requests. Ends a thread that takes too
- * long.
+ * long, or whose decoder refused an image.
  */
 import { availableParallelism } from "node:os";
-import { fileURLToPath } from "node:url";
 import { Worker } from "node:worker_threads";
 import { badImage, imagesFailed } from "../../shared/images/errors.ts";
 import { type ImageJob, MAKING_MS, type MadeImage, type MakeImage } from "../../shared/images/job.ts";
@@ -25,15 +24,18 @@ async function bytesOf(parts: AsyncIterable<Uint8Array>): Promise<Uint8Array<Arr
   return new Uint8Array(Buffer.concat(kept));
 }
 
-/** @param script the file that the threads run. The bundled host finds the default file too. */
-export function openImages(script = fileURLToPath(new URL("../images/thread.ts", import.meta.url))): Images {
+/**
+ * @param script the file that the threads run
+ * @param codecs the folder of the codecs
+ */
+export function openImages(script: string, codecs: string): Images {
   const threads = Math.max(1, Math.min(MAX_THREADS, availableParallelism() - 1));
   const room = new ImageRoom(threads);
   const idle: { thread: Worker; timer: NodeJS.Timeout }[] = [];
   const all = new Set<Worker>();
 
   function start(): Worker {
-    const thread = new Worker(script);
+    const thread = new Worker(script, { workerData: codecs });
     thread.unref();
     all.add(thread);
     thread.on("error", () => undefined);
@@ -77,11 +79,10 @@ export function openImages(script = fileURLToPath(new URL("../images/thread.ts",
       thread.on("message", done).on("error", done).on("exit", failed);
       thread.postMessage({ job, bytes } satisfies Task, [bytes.buffer]);
     });
-    if (outcome instanceof Error) {
-      void thread.terminate();
-      throw imagesFailed(outcome);
-    }
-    keep(thread);
+    // A decoder that gave up may keep its memory. It is free only after the thread has ended, so wait for that.
+    if (outcome instanceof Error || ("code" in outcome && outcome.wasDecoded)) await thread.terminate();
+    else keep(thread);
+    if (outcome instanceof Error) throw imagesFailed(outcome);
     if ("code" in outcome) throw badImage(outcome.code, outcome.detail);
     return outcome.made;
   }

@@ -1,7 +1,7 @@
 /** A thread of the Node host. Makes smaller copies of images, one at a time. */
 import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
-import { parentPort } from "node:worker_threads";
+import { join } from "node:path";
+import { parentPort, workerData } from "node:worker_threads";
 import { ImageFault } from "../../functions/images/fault.ts";
 import { makeImage } from "../../functions/images/make.ts";
 import type { ImageJob, MadeImage } from "../../shared/images/job.ts";
@@ -11,15 +11,16 @@ export interface Task {
   bytes: Uint8Array<ArrayBuffer>;
 }
 
-export type Outcome = { made: MadeImage } | { code: string; detail: string };
+export type Outcome = { made: MadeImage } | (Pick<ImageFault, "code" | "wasDecoded"> & { detail: string });
 
-const { resolve } = createRequire(import.meta.url);
-const codec = (path: string) => new WebAssembly.Module(readFileSync(resolve(`@jsquash/${path}`)));
+/** The folder of the codecs. */
+const dir: unknown = workerData;
+const codec = (name: string) => new WebAssembly.Module(readFileSync(join(String(dir), name)));
 const codecs = {
-  jpegDecoder: codec("jpeg/codec/dec/mozjpeg_dec.wasm"),
-  jpegEncoder: codec("jpeg/codec/enc/mozjpeg_enc.wasm"),
-  webpDecoder: codec("webp/codec/dec/webp_dec.wasm"),
-  webpEncoder: codec("webp/codec/enc/webp_enc_simd.wasm"),
+  jpegDecoder: codec("mozjpeg_dec.wasm"),
+  jpegEncoder: codec("mozjpeg_enc.wasm"),
+  webpDecoder: codec("webp_dec.wasm"),
+  webpEncoder: codec("webp_enc_simd.wasm"),
 };
 
 parentPort?.on("message", async ({ job, bytes }: Task) => {
@@ -29,7 +30,7 @@ parentPort?.on("message", async ({ job, bytes }: Task) => {
   } catch (error) {
     // Any other error is a bug, and ends the thread.
     if (!(error instanceof ImageFault)) throw error;
-    outcome = { code: error.code, detail: error.message };
+    outcome = { code: error.code, detail: error.message, wasDecoded: error.wasDecoded };
   }
   parentPort?.postMessage(outcome);
 });

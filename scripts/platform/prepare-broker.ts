@@ -12,6 +12,8 @@ import { Failure, why } from "../process/failure.ts";
 import { scriptDeps } from "./deps.ts";
 
 const ELECTION_LIMIT_MS = 30_000;
+/** Milliseconds for one request to a cluster that may have no leader yet. */
+const PROBE_MS = 1_000;
 
 export async function withStore<T>(
   access: ConnectOptions,
@@ -27,44 +29,41 @@ export async function withStore<T>(
   }
 }
 
-/** Repeats a check until it succeeds, because a new cluster must elect its leaders before JetStream responds. */
-async function settled(brokers: number, check: () => Promise<void>): Promise<void> {
+/**
+ * Waits until the broker responds to requests of JetStream, and checks it. The brokers of a cluster that starts leave
+ * such requests without an answer until they have elected a leader, so each request has a short time.
+ * @param brokers number of brokers that share the data; a single one is checked once
+ * @throws Failure if the broker cannot be used
+ */
+export async function readyBroker(access: ConnectOptions, replicas: number, brokers: number): Promise<void> {
+  const isCluster = brokers > 1;
   const deadline = Date.now() + ELECTION_LIMIT_MS;
-  for (;;) {
-    try {
-      await check();
-      return;
-    } catch (error) {
-      if (brokers < 2 || error instanceof LastingFailure || Date.now() > deadline) throw error;
-      await delay(200);
-    }
-  }
-}
-
-export async function withReadyBroker(
-  access: ConnectOptions,
-  replicas: number,
-  brokers: number,
-  act: (store: Store) => Promise<void>,
-): Promise<void> {
-  await withStore(access, replicas, async (store) => {
-    await settled(brokers, () => checkBroker(store, access.url));
-    await act(store);
-  });
+  await withStore(
+    { ...access, ...(isCluster ? { requestTimeoutMs: PROBE_MS } : {}) },
+    replicas,
+    async (store) => {
+      for (;;) {
+        try {
+          return await checkBroker(store, access.url);
+        } catch (error) {
+          if (!isCluster || error instanceof LastingFailure || Date.now() > deadline) throw error;
+          await delay(200);
+        }
+      }
+    },
+  );
 }
 
 /**
- * Checks a broker and creates missing streams and buckets.
+ * Creates missing streams and buckets on a broker that is ready.
  * @returns the invitation for the first platform admin, if there is none
  */
 export function prepareBroker(
   settings: Settings,
   access: ConnectOptions,
   variables: Record<string, string>,
-  brokers: number,
 ): ReturnType<typeof ensureBootstrap> {
   return withStore(access, settings.replicas, async (store) => {
-    await settled(brokers, () => checkBroker(store, access.url));
     await provision(store, { replicas: settings.replicas, patienceMs: 10_000 }).catch((error: unknown) => {
       if (!(error instanceof AppError)) throw error;
       throw new Failure(

@@ -33,7 +33,7 @@ export interface Program {
   /** Milliseconds between the stop signal and SIGKILL. */
   graceMs: number;
   line?(line: string): void;
-  /** Returns why the process exited, derived from its last lines of output. */
+  /** Returns why the process exited, derived from its last lines of output. Default: the first line of its error. */
   reason?(lines: readonly string[]): string | undefined;
   /** Called when the process is ready. If this call fails, the start has failed. */
   served?(): Promise<void>;
@@ -42,7 +42,7 @@ export interface Program {
   restarting(why: string): void;
   restarted?(): void;
   /** Called when no further restart is attempted. */
-  givenUp?(failure: Failure): void;
+  givenUp?: ((failure: Failure) => void) | undefined;
 }
 
 export interface Supervised {
@@ -63,7 +63,34 @@ export function backoff(failures: number, firstMs: number, mostMs: number): numb
   return Math.min(firstMs * 2 ** Math.max(0, failures - 1), mostMs);
 }
 
+/** After this many failed starts in a row, a program is given up, and the process that started it ends. */
+const MOST_FAILURES = 8;
+
+/**
+ * Returns the milliseconds until the next start, with exponential backoff. Returns undefined after too many failures:
+ * the caller must then end, so that the service manager of the machine starts everything anew.
+ */
+export function retryDelay(failures: number, firstMs: number, mostMs: number): number | undefined {
+  return failures >= MOST_FAILURES ? undefined : backoff(failures, firstMs, mostMs);
+}
+
 const KEPT_LINES = 50;
+
+/** Milliseconds to wait for the last output of a process that has ended. */
+const LAST_OUTPUT_MS = 500;
+
+/**
+ * Returns the first line of the error that ended a Node process. Node prints a source line and `throw err;` before it,
+ * and the stack and Node's version after it.
+ */
+function errorIn(lines: readonly string[]): string | undefined {
+  return lines.findLast((line) => /^(Uncaught )?[\w.]*(Error|Failure|Exception)\b|^FATAL ERROR: /.test(line));
+}
+
+/** Returns the last line of a process that failed to start, without lines of the log and of a stack. */
+function lastWords(lines: readonly string[]): string | undefined {
+  return lines.findLast((line) => /^[^\s{}]/.test(line) && !line.startsWith("Node.js v"));
+}
 
 class StartFailure extends Failure {
   readonly why: string;
@@ -76,8 +103,8 @@ class StartFailure extends Failure {
   }
 }
 
-function endedBy(code: number | null, signal: NodeJS.Signals | null): string {
-  return `it exited with ${code ?? signal}`;
+function endedBy({ exitCode, signalCode }: ChildProcess): string {
+  return `it exited with ${exitCode ?? signalCode}`;
 }
 
 function isGone(child: ChildProcess): boolean {
@@ -97,12 +124,17 @@ export async function endChild(child: ChildProcess, signal: NodeJS.Signals, grac
   clearTimeout(timer);
 }
 
-async function serving(program: Program, child: ChildProcess): Promise<void> {
+/**
+ * Waits until a process is ready.
+ * @returns its last lines of output, which later lines join
+ */
+async function serving(program: Program, child: ChildProcess): Promise<readonly string[]> {
   const { readyLine, readyLimitMs } = program;
   const lines: string[] = [];
   const { promise, resolve, reject } = Promise.withResolvers<void>();
   const fail = (why: string, ended = false) => reject(new StartFailure(program.failure, why, ended));
-  const reason = program.reason ?? ((all) => all.at(-1));
+  const reason = program.reason ?? ((all) => errorIn(all) ?? lastWords(all));
+  const why = () => reason(lines) ?? endedBy(child);
   for (const output of [child.stdout, child.stderr]) {
     if (output === null) continue;
     createInterface({ input: output }).on("line", (line) => {
@@ -115,7 +147,7 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
   child.on("message", (word: Word) => ("ready" in word ? resolve() : fail(word.failure)));
   child.on("error", (error) => fail(error.message, child.pid === undefined));
   // The output says why the process ended, so wait for the end of the output (`close`), not of the process (`exit`).
-  child.once("close", (code, signal) => fail(reason(lines) ?? endedBy(code, signal), true));
+  child.once("close", () => fail(why(), true));
   const timer = setTimeout(fail, readyLimitMs, `it was not ready within ${readyLimitMs / 1000} s`);
   try {
     await promise;
@@ -124,8 +156,17 @@ async function serving(program: Program, child: ChildProcess): Promise<void> {
     clearTimeout(timer);
   }
   // The process may have died since it reported that it is ready.
-  if (isGone(child))
-    throw new StartFailure(program.failure, reason(lines) ?? endedBy(child.exitCode, child.signalCode), true);
+  if (isGone(child)) throw new StartFailure(program.failure, why(), true);
+  return lines;
+}
+
+/** Waits until all output of a process that has ended was read. */
+async function lastOutput(child: ChildProcess): Promise<void> {
+  const outputs = [child.stdout, child.stderr].flatMap((output) =>
+    output === null || output.closed ? [] : [output],
+  );
+  const timeout = delay(LAST_OUTPUT_MS, undefined, { ref: false });
+  await Promise.race([Promise.all(outputs.map((output) => once(output, "close"))), timeout]);
 }
 
 export function supervise(program: Program): Supervised {
@@ -137,9 +178,10 @@ export function supervise(program: Program): Supervised {
   /** @throws StartFailure after the process has ended */
   async function startOnce(): Promise<void> {
     let born: ChildProcess | undefined;
+    let lines: readonly string[];
     try {
       born = child = program.spawn();
-      await serving(program, born);
+      lines = await serving(program, born);
     } catch (error) {
       // End a process whose start failed. Otherwise it would continue to run together with its replacement.
       if (born !== undefined) await endChild(born, "SIGKILL", program.graceMs);
@@ -147,8 +189,12 @@ export function supervise(program: Program): Supervised {
       throw new StartFailure(program.failure, error instanceof Error ? error.message : String(error), false);
     }
     served = true;
-    born.once("exit", (code, signal) => {
-      if (!stopping.signal.aborted && child === born) reviving = revive(endedBy(code, signal));
+    const { signal } = stopping;
+    const ended = born;
+    born.once("exit", () => {
+      if (signal.aborted || child !== ended) return;
+      child = undefined;
+      reviving = lastOutput(ended).then(() => revive(errorIn(lines) ?? endedBy(ended), signal));
     });
   }
 
@@ -173,9 +219,8 @@ export function supervise(program: Program): Supervised {
     }
   }
 
-  async function revive(why: string): Promise<void> {
-    const { signal } = stopping;
-    child = undefined;
+  async function revive(why: string, signal: AbortSignal): Promise<void> {
+    if (signal.aborted) return;
     try {
       await keepStarting(new StartFailure(program.failure, why, true));
       program.restarted?.();

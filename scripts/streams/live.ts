@@ -4,7 +4,7 @@
 import { addressOf } from "../../functions/runtime/address.ts";
 import { listInputOf } from "../../functions/runtime/list-input.ts";
 import { authenticate, type Credentials } from "../../shared/access/authenticate.ts";
-import { realmOf } from "../../shared/access/authorize.ts";
+import { principalIn, realmOf } from "../../shared/access/authorize.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import type { Deps } from "../../shared/deps.ts";
@@ -54,7 +54,7 @@ export async function liveAnswer(lists: LiveLists, deps: Deps, request: LiveRequ
       "route_not_found",
       "Only lists of entries can be followed with live=sse. Request the path of a collection.",
     );
-  const reader = { live, schema: address.schema, actor };
-  const list = listInputOf(reader, params, header("accept-language"));
-  return serveLiveList(lists, deps, { ...list, actor }, { method, params, lastEventId });
+  const target = { live, schema: address.schema, caller: principalIn(actor, orb, live.compiled) };
+  const list = listInputOf(target, params, header("accept-language"));
+  return serveLiveList(lists, deps, list, { method, params, lastEventId });
 }

@@ -1,6 +1,8 @@
 /** Serves the requests of the streams process, and keeps track of the responses in progress. */
+
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { noRouteDetail, problemHeaders, problemText, STATUS } from "../../functions/http/problem.ts";
+import { isKnownHost, unknownHost } from "../../functions/middleware/host-name.ts";
 import { cookieOf } from "../../functions/middleware/session.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { requireOperator } from "../../shared/access/authorize.ts";
@@ -68,6 +70,11 @@ export class Requests {
 
   handle(request: IncomingMessage, response: ServerResponse): void {
     const common = commonHeaders(this.#config, request);
+    const [path = ""] = (request.url ?? "").split("?", 1);
+    if (!isKnownHost(request.headers.host ?? "", this.#config, path)) {
+      this.#fail(request, response, common, unknownHost());
+      return;
+    }
     if (isPreflight(request)) {
       this.#reply(response, 204, preflightHeaders(common), null);
       return;
@@ -153,7 +160,7 @@ export class Requests {
   }
 
   async #health(response: ServerResponse, common: Headers, params: URLSearchParams): Promise<void> {
-    requireKnownParameters(params, { probe: ["ready", "live"] });
+    requireKnownParameters(params, { probe: ["ready", "read", "live"] });
     const broker = params.get("probe") === "live" ? {} : { broker: await this.#brokerHealth() };
     const body = { status: "ok", ...broker, subscribers: this.#hub.readers };
     this.#reply(response, 200, { ...common, "content-type": "application/json" }, JSON.stringify(body));

@@ -1,5 +1,15 @@
 import { spawnSync } from "node:child_process";
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, renameSync, rmSync } from "node:fs";
+import {
+  copyFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readlinkSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../process/failure.ts";
@@ -40,6 +50,48 @@ export function installPackages(
     result = install();
   }
   return result?.status === 0 ? undefined : { failed: lastLine(result?.stderr) };
+}
+
+/** Makes links to absolute paths, such as those into `/etc`, point into a folder that holds the same tree. */
+function relink(root: string): void {
+  for (const entry of readdirSync(root, { recursive: true, withFileTypes: true })) {
+    if (!entry.isSymbolicLink()) continue;
+    const path = join(entry.parentPath, entry.name);
+    const to = readlinkSync(path);
+    if (!to.startsWith("/") || !existsSync(join(root, to))) continue;
+    rmSync(path);
+    symlinkSync(join(root, to), path);
+  }
+}
+
+/**
+ * Unpacks Debian packages into a folder, with the packages that they need and this machine lacks. They are not
+ * installed, so the machine does not change and no service starts.
+ * @returns the folder, or undefined if the packages cannot be downloaded here
+ */
+export function unpackPackages(packages: readonly string[], target: string): string | undefined {
+  if (existsSync(target)) return target;
+  if (!hasApt()) return undefined;
+  const draft = `${target}.${process.pid}`;
+  const archives = join(draft, "archives");
+  const content = join(draft, "content");
+  mkdirSync(join(archives, "partial"), { recursive: true });
+  try {
+    const options = ["--no-install-recommends", "--reinstall", "-o", `Dir::Cache::archives=${archives}`];
+    const download = () => asRoot("install", "-y", "--download-only", ...options, ...packages);
+    if (download()?.status !== 0) {
+      // The package lists may be missing (in a container) or outdated.
+      asRoot("update");
+      if (download()?.status !== 0) return undefined;
+    }
+    for (const name of readdirSync(archives).filter((one) => one.endsWith(".deb")))
+      spawnSync("dpkg-deb", ["-x", join(archives, name), content]);
+    renameSync(content, target);
+    relink(target);
+    return target;
+  } finally {
+    rmSync(draft, { recursive: true, force: true });
+  }
 }
 
 /**

@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { AppError, notFound, unavailable } from "../kernel/errors.ts";
-import { pause } from "../kernel/pause.ts";
+import { Again, type RetryPolicy, retry } from "../kernel/retry.ts";
 import { READ_BYTES, ReadBudget } from "../store/budget.ts";
 import { isDeletionMarker } from "../store/client/message.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
@@ -188,7 +188,12 @@ export async function changeAccount(
 }
 
 const RECORDS_PER_READ = 256;
-const MAX_CATCH_UPS = 50;
+/** Reads again while a replica does not have the newest records yet. */
+const CATCH_UP: RetryPolicy = {
+  attempts: 50,
+  pauseMs: () => 5,
+  failed: () => unavailable("a replica lags behind"),
+};
 
 export interface RecordPage<T> {
   records: Versioned<T>[];
@@ -210,7 +215,7 @@ export async function pageRecords<T>(
 ): Promise<RecordPage<T>> {
   const stream = streams.kv(bucket);
   const subject = kvSubject(bucket, filter);
-  for (let attempt = 0; attempt < MAX_CATCH_UPS; attempt++) {
+  return retry(CATCH_UP, async () => {
     const [newest, page] = await Promise.all([
       deps.store.get(stream, subject),
       deps.store.scan(stream, subject, { fromSeq, limit, maxBytes: READ_BYTES }),
@@ -218,10 +223,7 @@ export async function pageRecords<T>(
     const last = page.messages.at(-1)?.seq ?? 0;
     const atEnd = page.pending === 0;
     const end = Math.max(newest?.seq ?? 0, least);
-    if (atEnd && end >= fromSeq && end > last) {
-      await pause(5);
-      continue;
-    }
+    if (atEnd && end >= fromSeq && end > last) throw new Again();
     const prefix = kvSubject(bucket, "").length;
     const records = page.messages
       .filter((message) => !isDeletionMarker(message))
@@ -231,8 +233,7 @@ export async function pageRecords<T>(
         revision: message.seq,
       }));
     return { records, next: atEnd ? null : last + 1 };
-  }
-  throw unavailable("a replica lags behind");
+  });
 }
 
 export async function* recordPages<T>(

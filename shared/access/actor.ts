@@ -44,8 +44,21 @@ export type DirectActor =
   /** A platform admin has the rights of an owner in every application. */
   | (SignedIn & { kind: "platform"; email: string | null })
   | (SignedIn & { kind: "orb"; realm: string; role: AccountRole })
+  /**
+   * A schedule of an application, which has exactly the acts that the application grants to its handler. Only the caller
+   * of a handler is ever a schedule.
+   */
+  | { kind: "schedule"; sub: string; orb: string; schedule: string }
   /** The platform itself, for example a command that provisions the broker. */
   | { kind: "system"; sub: "system" };
+
+/**
+ * Returns a schedule as the caller of its handler. Its account id has an underscore, which ids of accounts and schedules
+ * do not have, so it names no account.
+ */
+export function scheduleActor(orb: string, schedule: string): DirectActor {
+  return { kind: "schedule", sub: `schedule_${schedule}`, orb, schedule };
+}
 
 /** A signed-in actor: a platform admin or an application's user. */
 export type AccountActor = Extract<DirectActor, { kind: "platform" | "orb" }>;
@@ -94,7 +107,8 @@ export function actorId(actor: Actor): string {
  */
 export function accountOf(actor: Actor): string {
   const account = accountBehind(actor);
-  return account.kind === "orb" ? `${account.realm}/${account.sub}` : `${account.kind}/${actorId(account)}`;
+  if (account.kind === "orb") return `${account.realm}/${account.sub}`;
+  return `${account.kind === "schedule" ? account.orb : account.kind}/${actorId(account)}`;
 }
 
 /**
@@ -123,6 +137,21 @@ export function tokenIdOf(actor: Actor): string | undefined {
 export function scopesOf(actor: Actor): readonly Scope[] | undefined {
   const account = accountBehind(actor);
   return "token" in account ? account.token?.scopes : undefined;
+}
+
+/**
+ * Returns the actor of a write that goes into a change set, where the scope `propose` of an API token is as good as
+ * `write`. Never use it for a write of an entry itself.
+ */
+export function proposing(actor: Actor): Actor {
+  if (!("token" in actor) || actor.token === undefined) return actor;
+  const scopes = actor.token.scopes.map(
+    ({ orb, can }): Scope => ({
+      orb,
+      can: can.includes("propose") && !can.includes("write") ? [...can, "write"] : can,
+    }),
+  );
+  return { ...actor, token: { ...actor.token, scopes } };
 }
 
 /**
@@ -157,6 +186,8 @@ export interface OrbRights {
   roles: OrbRoles;
   /** Acts that the application's document grants to each handler. The key is the handler's full name. */
   grants: ReadonlyMap<string, readonly Act[]>;
+  /** Full name of the handler that each schedule calls. */
+  schedules: ReadonlyMap<string, string>;
 }
 
 /** The parts of a realm (set of accounts) that decide which rights callers have. */

@@ -20,6 +20,7 @@ export type AuditAction =
   | "settings"
   | "orb"
   | "entry"
+  | "change"
   | "stream"
   | "handler";
 

@@ -9,6 +9,7 @@ import {
   type HandlerActor,
   NEVER,
   OF_TOKEN,
+  scheduleActor,
 } from "./actor.ts";
 import { noteTokenUse, readApiToken, type VerifiedToken, verifyApiToken } from "./api-token.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
@@ -32,9 +33,13 @@ export interface AcceptedRealms {
   handlersOf?: string;
 }
 
-/** Returns the name of a session cookie. With the prefix `__Host-`, sibling subdomains cannot set the cookie. */
-export function cookieName({ publicUrl }: { publicUrl: string }, realm: string): string {
-  return `${publicUrl.startsWith("https:") ? "__Host-" : ""}session_${realm}`;
+/** Returns the prefix of all names of cookies. With `__Host-`, sibling subdomains cannot set a cookie. */
+export function hostPrefix({ publicUrl }: { publicUrl: string }): string {
+  return publicUrl.startsWith("https:") ? "__Host-" : "";
+}
+
+export function cookieName(config: { publicUrl: string }, realm: string): string {
+  return `${hostPrefix(config)}session_${realm}`;
 }
 
 export function isSessionCookie(config: { publicUrl: string }, name: string): boolean {
@@ -103,7 +108,12 @@ async function handlerOf(
 ): Promise<HandlerActor> {
   const claims = await verifyHandlerToken(deps.config, jwt, deps.clock.now());
   const { handler, orb, acts, requestId, caller, exp } = claims;
-  const account = caller === null ? anonymous : await accountWith(deps, { ...caller, exp }, consistency);
+  const account =
+    caller === null
+      ? anonymous
+      : "schedule" in caller
+        ? scheduleActor(orb, caller.schedule)
+        : await accountWith(deps, { ...caller, exp }, consistency);
   if (orb !== accepted) throw handlerRefusal(claims);
   return { kind: "handler", handler, orb, acts, caller: account, requestId };
 }

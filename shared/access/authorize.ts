@@ -19,6 +19,7 @@ import {
 } from "./actor.ts";
 import {
   type AccountOperation,
+  type ChangeOperation,
   covered,
   type EntryOperation,
   EVERY_ORB,
@@ -30,7 +31,7 @@ import {
   type Scope,
   scopeIn,
 } from "./credentials/operations.ts";
-import { handlersOnly, missingAct, refusal } from "./refusals.ts";
+import { handlersOnly, missingAct, peopleOnly, refusal } from "./refusals.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -80,6 +81,12 @@ function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principa
   const { handler, caller } = actor;
   if (actor.orb !== orb) return { ...PUBLIC, actor };
   const acts = (rights.grants.get(handler) ?? []).filter((act) => actor.acts.includes(act));
+  if (caller.kind === "schedule") {
+    // Only the acts limit a schedule, because the application's document contains both. A schedule that the
+    // document no longer has can do nothing.
+    const exists = rights.schedules.get(caller.schedule) === handler;
+    return exists ? { actor, role: "owner", acting: { handler, acts } } : { ...PUBLIC, actor };
+  }
   return { ...principalIn(caller, orb, rights), actor, acting: { handler, acts } };
 }
 
@@ -159,10 +166,11 @@ function permits(grant: Grant, caller: Rights, own: boolean): boolean {
  */
 export function mayField(
   caller: Rights,
-  action: keyof FieldAccess,
+  action: "read" | "write",
   { access, own }: { access: FieldAccess; own: boolean },
 ): boolean {
-  const grant = access[action];
+  const { [action]: grant, within } = access;
+  if (within !== undefined && !mayField(caller, action, { access: within, own })) return false;
   return grant === undefined || permits(grant, caller, own);
 }
 
@@ -189,13 +197,13 @@ export function isOwn(actor: Actor, createdBy: string): boolean {
   return accountBehind(actor).kind === "orb" && actorId(actor) === createdBy;
 }
 
+/** Returns whether a caller may perform an operation on an entry that an account created. */
 export function mayWith(
-  actor: Actor,
-  orb: OrbRights & { id: string },
+  caller: Principal,
   operation: EntryOperation,
   { access, createdBy }: { access: SchemaAccess; createdBy: string },
 ): boolean {
-  return may(principalIn(actor, orb.id, orb), operation, { access, own: isOwn(actor, createdBy) });
+  return may(caller, operation, { access, own: isOwn(caller.actor, createdBy) });
 }
 
 function operates(actor: Actor, operation: PlatformOperation): boolean {
@@ -227,6 +235,67 @@ export function mayInRealm(role: Role, operation: RealmOperation, target: Role =
     default:
       return false;
   }
+}
+
+/** What decides on the rights in a change set. */
+export interface ChangeRights {
+  /** Access rules of the schemas whose entries a change set may contain. */
+  access: readonly SchemaAccess[];
+  /** Whether the caller opened the set; true if there is no set yet. */
+  own: boolean;
+  /** The roles that may approve, one grant for each review rule. */
+  reviewers: readonly Grant[];
+}
+
+const WRITING = ["create", "update", "publish", "delete"] as const;
+
+/**
+ * Returns whether a caller may perform an operation on a change set. Accounts that may write entries may open sets, and
+ * change those that they opened. Accounts that may change the entries of others may also change their sets. These, and
+ * reviewers, may read all sets and comment on them. Handlers never approve, because an approval is the decision of a person.
+ */
+export function mayChange(caller: Rights, operation: ChangeOperation, on: ChangeRights): boolean {
+  const { scope, ...rights } = caller;
+  const { acting } = rights;
+  if (scope !== undefined && !covered(scope, operation)) return false;
+  if (acting !== undefined && !acting.acts.includes(ACT_OF[operation])) return false;
+  if (!atLeast(caller.role, "user")) return false;
+  const some = (operations: readonly EntryOperation[], own: boolean) =>
+    on.access.some((access) => operations.some((each) => may(rights, each, { access, own })));
+  const reviews = (grant: Grant) => permits(grant, rights, false);
+  switch (operation) {
+    case "changes.read":
+    case "changes.comment":
+      return on.own || some(["readDraft"], false) || on.reviewers.some(reviews);
+    case "changes.write":
+      return some(on.own ? WRITING : ["update"], on.own);
+    case "changes.publish":
+      // The right to publish or delete each entry of the set is checked apart.
+      return some(["publish", "delete"], true);
+    case "changes.approve":
+      // Callers who may publish approve sets that no rule concerns. The rules that concern a set are checked apart.
+      return acting === undefined && (some(["publish"], false) || on.reviewers.some(reviews));
+  }
+}
+
+/** Throws 401 or 403 if the caller may not perform the operation on a change set. */
+export function requireChange(principal: Principal, operation: ChangeOperation, on: ChangeRights): void {
+  if (mayChange(principal, operation, on)) return;
+  requireAct(principal, ACT_OF[operation]);
+  const { actor, scope, ...rights } = principal;
+  if (operation === "changes.approve" && rights.acting !== undefined) throw peopleOnly();
+  if (!mayChange(rights, operation, on)) {
+    throw refusal(
+      actor,
+      MEMBERS.find((role) => mayChange({ role }, operation, on)),
+    );
+  }
+  requireCovered(scope, operation);
+}
+
+/** Returns whether an account with these roles may approve a change set under a review rule. */
+export function mayReview(grant: Grant, role: Role, orbRole: string | undefined): boolean {
+  return permits(grant, { role, orbRole }, false);
 }
 
 const MEMBERS = ["user", "admin", "owner"] as const;

@@ -42,9 +42,17 @@ export function coarseNetwork(address: string): string | null {
   return v6 === undefined || v6 === "0:0:0" ? null : `${v6}::/48`;
 }
 
+/**
+ * Returns the key under which every limit counts a client without an account: a hash of its network. Nothing else may
+ * identify a client by its address.
+ */
+export function clientKey({ request }: Pick<Deps, "request">): Promise<string> {
+  return sha256(clientNetwork(request.client));
+}
+
 /** Throws 429 if the client has made too many attempts of this kind in the last minute. */
 export async function enforceRateLimit(deps: Deps, rule: LimitRule): Promise<void> {
-  const client = await sha256(clientNetwork(deps.request.client));
+  const client = await clientKey(deps);
   try {
     await deps.store.append(streams.limits, { subject: subjects.limit(rule, client), data: "" });
   } catch (error) {
@@ -89,7 +97,7 @@ async function countNetwork(
   short: { most: number; seconds: number },
   long: { most: number; seconds: number },
 ): Promise<number> {
-  const key = `client.${await sha256(clientNetwork(deps.request.client))}`;
+  const key = `client.${await clientKey(deps)}`;
   const waits = await Promise.all([
     countIn(deps, { ...short, key, rule, stream: streams.quotas }),
     countIn(deps, { ...long, key, rule, stream: streams.longQuotas }),

@@ -133,6 +133,10 @@ export function bucketsOf(realm: string): Realm["buckets"] {
  */
 export const keys = {
   account: (realm: Pick<Realm, "name">, sub: string) => within(realm, token(sub, "user")),
+  /** The name of a removed account. */
+  former: (realm: Pick<Realm, "name">, sub: string) => within(realm, `former.${token(sub, "user")}`),
+  /** Matches all accounts, and the names of removed ones. */
+  everyName: (realm: Pick<Realm, "name">) => within(realm, ">"),
   invitation: (realm: Realm, hash: string) => within(realm, token(hash, "invitation")),
   /** The invitation for the first owner has a fixed key, so that only one exists at a time. */
   bootstrap: (realm: Realm) => within(realm, "bootstrap"),
@@ -145,7 +149,7 @@ export const keys = {
   codes: (realm: Realm, set: string) => `${token(realm.name, "realm")}.codes.${token(set, "code")}`,
   /** @param id SHA-256 of the issuer and the subject */
   identity: (realm: Realm, id: string) => `${token(realm.name, "realm")}.identity.${token(id, "identity")}`,
-  all: (realm: Realm) => within(realm, "*"),
+  all: (realm: Pick<Realm, "name">) => within(realm, "*"),
 } as const;
 
 function within(realm: Pick<Realm, "name">, key: string): string {
@@ -179,9 +183,10 @@ export function generatedName(sub: string): string {
  */
 export function requireRole(realm: Realm, role: AccountRole, where: "body" | "filter" = "body"): void {
   if (isAccountRole(role) && builtInRole(role, realm.roles) !== "public") return;
-  const message = `must be one of: ${[...GRANTED, ...realm.roles.keys()].join(", ")}`;
+  const message = `must be one of: ${[...GRANTED_ROLES, ...realm.roles.keys()].join(", ")}`;
   if (where === "body") throw invalid([{ path: "/role", code: "enum", message }]);
   throw invalidParameters([{ path: "/filter[role]", code: "enum", message }]);
 }
 
-const GRANTED = ["owner", "admin", "user"] as const;
+/** Built-in roles that accounts can have. */
+export const GRANTED_ROLES = ["owner", "admin", "user"] as const;

@@ -49,6 +49,13 @@ export function handlersOnly(handlers: readonly string[]): AppError {
   return new AppError("forbidden", "handlers_only", detail);
 }
 
+/** Returns the error for a handler that decides about a review, which only an account itself may do. */
+export function peopleOnly(): AppError {
+  const detail =
+    "A handler may not approve or reject a change set for its caller. Send the request with the caller's own session or API token.";
+  return new AppError("forbidden", "people_only", detail);
+}
+
 /**
  * Returns the error for a credential that cannot be used here: a handler's credential is valid only for the entries
  * and handlers of its application, and not in a browser.

@@ -25,6 +25,10 @@ const TOLERANCE = 5;
 const SESSION_TYP = "JWT";
 const HANDLER_TYP = "handler+jwt";
 
+/** Subjects of a handler's credential whose caller has no session. */
+const ANONYMOUS = "anonymous";
+const SCHEDULE = "schedule";
+
 /** Claims of a verified token. `iat` and `exp` are seconds since the epoch. */
 export interface Claims {
   sub: string;
@@ -50,8 +54,11 @@ export interface HandlerClaims {
   acts: readonly string[];
   /** Id of the request that called the handler. */
   requestId: string;
-  /** Session or API token of the user who called the handler; null for an anonymous caller. */
-  caller: { realm: string; sub: string; sid: string } | null;
+  /**
+   * Session or API token of the user who called the handler, or the schedule that called it; null for an anonymous
+   * caller.
+   */
+  caller: { realm: string; sub: string; sid: string } | { schedule: string } | null;
   iat: number;
   exp: number;
 }
@@ -124,7 +131,8 @@ export async function issueToken(config: TokenConfig, claims: Claims): Promise<s
 
 export async function issueHandlerToken(config: TokenConfig, claims: HandlerClaims): Promise<string> {
   const { handler, orb, acts, requestId, caller, iat, exp } = claims;
-  const of = caller === null ? { sub: "anonymous" } : caller;
+  const of =
+    caller === null ? { sub: ANONYMOUS } : "schedule" in caller ? { sub: SCHEDULE, ...caller } : caller;
   const payload = { ...of, type: "handler", handler, orb, acts: [...acts], requestId, iat, exp };
   return sign(await keySet(config.jwtSigningKeys), { ...payload, iss: config.publicUrl }, HANDLER_TYP);
 }
@@ -268,10 +276,10 @@ export async function verifyHandlerToken(
 ): Promise<HandlerClaims> {
   // Do not cache the verified token, because a handler sends each token with only a few requests.
   const payload = await verifiedPayload(config, token, now, HANDLER_TYP);
-  const { type, handler, orb, acts, requestId, sub = "", realm, sid, iat = 0, exp = 0 } = payload;
-  const caller = sid === undefined ? null : { realm: text(realm), sub, sid: text(sid) };
+  const { type, handler, orb, acts, requestId, sub = "", iat = 0, exp = 0 } = payload;
+  const caller = callerIn(payload);
   if (type !== "handler" || !isToken(text(orb)) || !Array.isArray(acts)) throw badToken();
-  if (caller === null ? sub !== "anonymous" : !Object.values(caller).every(isToken)) throw badToken();
+  if (caller === null ? sub !== ANONYMOUS : !Object.values(caller).every(isToken)) throw badToken();
   return {
     handler: text(handler),
     orb: text(orb),
@@ -281,6 +289,11 @@ export async function verifyHandlerToken(
     iat,
     exp,
   };
+}
+
+function callerIn({ sub = "", realm, sid, schedule }: JWTPayload): HandlerClaims["caller"] {
+  if (sid !== undefined) return { realm: text(realm), sub, sid: text(sid) };
+  return sub === SCHEDULE ? { schedule: text(schedule) } : null;
 }
 
 /**

@@ -14,7 +14,7 @@ import {
 import type { AccountRole, Actor } from "./actor.ts";
 import { eraseApiTokens } from "./api-token.ts";
 import { audit } from "./audit.ts";
-import { requireInRealm, requireOperator, requireOwn } from "./authorize.ts";
+import { PLATFORM_REALM, requireInRealm, requireOperator, requireOwn, SHARED_REALM } from "./authorize.ts";
 import { isEffective, isPerson } from "./bootstrap.ts";
 import { type InvitationRecord, statusOf } from "./invitations.ts";
 import { keys, platformRealm, type Realm, requireRole } from "./realms.ts";
@@ -146,6 +146,28 @@ export async function removeUser(
   await erase(deps, actor, realm, account);
 }
 
+/** The data that the platform keeps of a removed account. Histories and the audit log still contain its id. */
+export interface FormerAccount {
+  v: 1;
+  id: string;
+  name: string;
+  removedAt: string;
+}
+
+/** Seconds for which the name of a removed account of the platform or of the shared accounts is kept: a year. */
+const NAME_SECONDS = 365 * 86_400;
+
+/**
+ * Keeps the name of an account that is about to be removed: until its application is deleted, or for a year if it
+ * belongs to no single application.
+ */
+async function keepName(deps: Deps, realm: Realm, { id, name }: AccountRecord): Promise<void> {
+  const former: FormerAccount = { v: 1, id, name, removedAt: new Date(deps.clock.now()).toISOString() };
+  await deps.store.kvPut(realm.buckets.accounts, keys.former(realm, id), JSON.stringify(former), {
+    ...([PLATFORM_REALM, SHARED_REALM].includes(realm.name) ? { ttl: NAME_SECONDS } : {}),
+  });
+}
+
 async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRecord): Promise<void> {
   await Promise.all([
     endSessions(deps, realm.name, account.id),
@@ -165,6 +187,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
       deps.store.kvDelete(realm.buckets.credentials, await keys.credential(realm, credential), { ttl: 60 }),
     ),
   );
+  await keepName(deps, realm, account);
   await deps.store.kvDelete(realm.buckets.accounts, keys.account(realm, account.id), { ttl: 60 });
   await audit(deps, { realm: realm.name, action: "user", actor, target: account.id, detail: "removed" });
 }

@@ -4,8 +4,10 @@ import { changeAll, type ManyOptions, type Selection } from "./many.ts";
 import type { Collection, Target } from "./methods.ts";
 import type {
   AggregateOptions,
+  Expanding,
   GetOptions,
   ListOptions,
+  MoveOptions,
   PageOptions,
   RevisionListOptions,
   Wish,
@@ -19,19 +21,32 @@ import type { Entry, Fields, Mode, OrbTypes } from "./types.ts";
 
 /** The methods of a collection before a schema's types are known. {@link Collection} adds these types. */
 type Runtime = Collection<unknown, OrbTypes, Fields, Mode>;
+type Adding = WriteOptions & { add?: Readonly<Record<string, number | string>> };
 type AnyEntry = Entry<Record<string, unknown>>;
 
 const LARGEST_PAGE = 200;
 
-function ifMatch(target: Target): Record<string, string> {
-  return typeof target === "string" ? {} : { "if-match": `"${target.revision}"` };
+/** An entry, its id, or the value of a unique field: an object whose only member is the field. */
+type Named = Target | Readonly<Record<string, string | number>>;
+
+/** No field is named `id`, so this member tells an entry from a key. */
+const isEntry = (target: Named): target is Exclude<Target, string> =>
+  typeof target === "object" && "id" in target;
+
+function ifMatch(target: Named): Record<string, string> {
+  return isEntry(target) ? { "if-match": `"${target.revision}"` } : {};
 }
 
-const idOf = (target: Target) => encodeURIComponent(typeof target === "string" ? target : target.id);
-
-function moment(at: Date | string | null | undefined): string | null | undefined {
-  return at instanceof Date ? at.toISOString() : at;
+/** Returns the path of an entry below that of its collection. */
+function pathOf(target: Named): string {
+  if (typeof target === "string") return encodeURIComponent(target);
+  if (isEntry(target)) return encodeURIComponent(target.id);
+  const [key, ...more] = Object.entries(target);
+  if (key === undefined || more.length > 0) throw new TypeError("A key names one field.");
+  return `by/${key.map(encodeURIComponent).join("/")}`;
 }
+
+const formOf = ({ richText }: MoveOptions) => (richText === undefined ? {} : { richText });
 
 /**
  * Returns the methods of a collection.
@@ -59,14 +74,31 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     return (await response.json()) as T;
   }
 
-  async function list(options: ListOptions<Fields, string> & PageOptions = {}): Promise<Page<AnyEntry>> {
+  async function list(
+    options: ListOptions<unknown, OrbTypes, Fields> & Expanding<string> & PageOptions = {},
+  ): Promise<Page<AnyEntry>> {
     const { signal: _, ...input } = options;
     return read(path, { ...input, ...placeOf(options) } as ListInput, options);
   }
 
-  async function get(id: string, options: GetOptions<Fields, string> = {}): Promise<AnyEntry> {
+  async function get(id: Named, options: GetOptions<Fields> & Expanding<string> = {}): Promise<AnyEntry> {
     const { signal: _, ...input } = options;
-    return read(`${path}/${encodeURIComponent(id)}`, { ...input, ...placeOf(options) }, options);
+    return read(`${path}/${pathOf(id)}`, { ...input, ...placeOf(options) }, options);
+  }
+
+  async function write(
+    method: "PATCH" | "POST" | "PUT",
+    at: string,
+    values: unknown,
+    options: Adding = {},
+    more: Partial<Parameters<Transport["send"]>[0]> = {},
+  ): Promise<AnyEntry> {
+    const { publish, add, validFrom, validTo, richText, signal } = options;
+    const query = queryOf({ ...placeOf(options), richText });
+    if (publish === true) query.set("publish", "true");
+    const body = { values, add, validFrom, validTo };
+    const response = await transport.send({ method, path: at, query, body, signal, repeat: "safe", ...more });
+    return (await response.json()) as AnyEntry;
   }
 
   async function update(
@@ -74,31 +106,39 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     changes: Readonly<Record<string, unknown>>,
     options: WriteOptions = {},
   ): Promise<AnyEntry> {
-    const { publish, validFrom, validTo, signal } = options;
+    const { publish, signal } = options;
     const wish = placeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
     // A write without a language and market replaces all values, so it must also contain the unchanged values of the
     // newest draft. Any other write keeps the values that it omits.
     const whole = wish.locale === "*" && wish.market === undefined;
-    const values = whole ? { ...(await latest()).values, ...changes } : changes;
-    const query = queryOf(wish);
-    if (publish === true) query.set("publish", "true");
+    const newest = whole ? await latest() : undefined;
+    const live = newest?.publishedRevision ?? null;
+    // To publish all values would also publish the draft. So send a patch, which applies to the live revision too.
+    const besideDraft = publish === true && newest !== undefined && live !== null && live !== newest.revision;
+    const stored = besideDraft
+      ? [newest, await get(entry.id, { locale: "*", ...call }).catch(() => newest)]
+      : [];
+    const values = besideDraft
+      ? Object.fromEntries(
+          Object.entries(changes).map(([name, value]) => [
+            name,
+            replacing(
+              value,
+              stored.map((one) => one.values[name]),
+            ),
+          ]),
+        )
+      : { ...newest?.values, ...changes };
     let repeated = false;
     try {
-      const response = await transport.send({
-        method: "PUT",
-        path: `${path}/${idOf(entry)}`,
-        query,
-        body: { values, validFrom: moment(validFrom), validTo: moment(validTo) },
-        headers: ifMatch(entry),
-        signal,
-        repeat: "safe",
+      return await write(besideDraft ? "PATCH" : "PUT", `${path}/${pathOf(entry)}`, values, options, {
+        headers: { ...ifMatch(entry), ...keyFor(changes) },
         repeats: () => {
           repeated = true;
         },
       });
-      return (await response.json()) as AnyEntry;
     } catch (error) {
       if (!isProblem(error, "revision_mismatch")) throw error;
       const theirs = await latest();
@@ -109,27 +149,33 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     }
   }
 
+  /** Changes an entry as a whole. The response is in all languages, so read the language of the client afterwards. */
   async function move(
     target: Target,
     operation: string,
-    options: Wish & CallOptions & { force?: boolean } = {},
-  ) {
-    const query = queryOf(placeOf(options));
+    options: MoveOptions & { force?: boolean } = {},
+  ): Promise<AnyEntry> {
+    const query = queryOf({ locale: "*", richText: options.richText });
     if (options.force === true) query.set("force", "true");
     const response = await transport.send({
       method: "POST",
-      path: `${path}/${idOf(target)}/${operation}`,
+      path: `${path}/${pathOf(target)}/${operation}`,
       query,
       headers: { ...ifMatch(target), "idempotency-key": newKey() },
       signal: options.signal,
       repeat: "safe",
     });
-    return (await response.json()) as AnyEntry;
+    const moved = (await response.json()) as AnyEntry;
+    const { locale, market } = placeOf({});
+    if (locale === "*" && market === undefined) return moved;
+    // A caller who may only delete gets the entry without its values.
+    const shown = await get(moved.id, { revision: "latest", ...formOf(options) }).catch(() => moved);
+    return { ...moved, values: shown.values };
   }
 
   const methods = {
     list,
-    async *all(options: ListOptions<Fields, string> = {}) {
+    async *all(options: ListOptions<unknown, OrbTypes, Fields> & Expanding<string> = {}) {
       let cursor: string | undefined;
       do {
         const page = await list({
@@ -143,7 +189,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     },
     live: (options: LiveOptions<Fields>, render: (items: unknown[]) => void, handlers?: LiveHandlers) =>
       followList(transport, path, { ...options, ...placeOf(options) }, render, handlers),
-    async aggregate<A extends string>(options: AggregateOptions<Fields, A>) {
+    async aggregate<A extends string>(options: AggregateOptions<unknown, OrbTypes, Fields, A>) {
       for (let more = {}; ; ) {
         const page = await list({ ...options, ...more });
         if (page.nextCursor === null) return page.groups;
@@ -151,69 +197,52 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       }
     },
     get,
-    async create(values: unknown, options: WriteOptions = {}) {
-      const { publish, validFrom, validTo, signal } = options;
-      const query = queryOf(placeOf(options));
-      if (publish === true) query.set("publish", "true");
-      const response = await transport.send({
-        method: "POST",
-        path,
-        query,
-        body: { values, validFrom: moment(validFrom), validTo: moment(validTo) },
-        headers: { "idempotency-key": newKey() },
-        signal,
-        repeat: "safe",
-      });
-      return (await response.json()) as AnyEntry;
-    },
+    create: (values: unknown, options?: WriteOptions) =>
+      write("POST", path, values, options, { headers: { "idempotency-key": newKey() } }),
     update,
-    async patch(target: Target, values: unknown, options: WriteOptions = {}) {
-      const { publish, validFrom, validTo, signal } = options;
-      const query = queryOf(placeOf(options));
-      if (publish === true) query.set("publish", "true");
-      const response = await transport.send({
-        method: "PATCH",
-        path: `${path}/${idOf(target)}`,
-        query,
-        body: { values, validFrom: moment(validFrom), validTo: moment(validTo) },
+    put: (key: Named, values: unknown, options?: WriteOptions) =>
+      write("PUT", `${path}/${pathOf(key)}`, values, options),
+    patch: (target: Named, values: unknown, options?: Adding) =>
+      write("PATCH", `${path}/${pathOf(target)}`, values, options, {
         headers: ifMatch(target),
-        signal,
         repeat: "refused",
-      });
-      return (await response.json()) as AnyEntry;
-    },
-    patchAll(selection: Selection<Fields>, values: unknown, options: ManyOptions & WriteOptions = {}) {
+      }),
+    patchAll(
+      selection: Selection<unknown, Fields>,
+      values: unknown,
+      options: ManyOptions & WriteOptions = {},
+    ) {
       const { publish, validFrom, validTo } = options;
-      const body = { values, validFrom: moment(validFrom), validTo: moment(validTo) };
+      const body = { values, validFrom, validTo };
       const query = {
         ...Object.fromEntries(queryOf(placeOf(options))),
         ...(publish === true ? { publish: "true" } : {}),
       };
       return changeAll(transport, { method: "PATCH", path, body, query }, selection, options);
     },
-    deleteAll(selection: Selection<Fields>, options: ManyOptions & { force?: boolean } = {}) {
+    deleteAll(selection: Selection<unknown, Fields>, options: ManyOptions & { force?: boolean } = {}) {
       const query = options.force === true ? { force: "true" } : {};
       return changeAll(transport, { method: "DELETE", path, query }, selection, options);
     },
-    publish: (target: Target, options?: Wish & CallOptions) => move(target, "publish", options),
-    unpublish: (target: Target, options?: Wish & CallOptions) => move(target, "unpublish", options),
-    archive: (target: Target, options?: Wish & CallOptions & { force?: boolean }) =>
+    publish: (target: Target, options?: MoveOptions) => move(target, "publish", options),
+    unpublish: (target: Target, options?: MoveOptions) => move(target, "unpublish", options),
+    archive: (target: Target, options?: MoveOptions & { force?: boolean }) =>
       move(target, "archive", options),
-    restore: (target: Target, options?: Wish & CallOptions) => move(target, "restore", options),
+    restore: (target: Target, options?: MoveOptions) => move(target, "restore", options),
     revisions(id: string, { signal, ...query }: RevisionListOptions = {}) {
       const call = signal === undefined ? {} : { signal };
-      return read(`${path}/${encodeURIComponent(id)}/revisions`, { sort: "-revision", ...query }, call);
+      return read(`${path}/${pathOf(id)}/revisions`, { sort: "-revision", ...query }, call);
     },
     revision: (id: string, revision: number, options: CallOptions = {}) =>
-      read(`${path}/${encodeURIComponent(id)}/revisions/${revision}`, {}, options),
-    revert: (target: Target, revision: number, options?: Wish & CallOptions) =>
+      read(`${path}/${pathOf(id)}/revisions/${revision}`, {}, options),
+    revert: (target: Target, revision: number, options?: MoveOptions) =>
       move(target, `revisions/${revision}/restore`, options),
-    async delete(target: Target, options: CallOptions & { force?: boolean } = {}) {
+    async delete(target: Named, options: CallOptions & { force?: boolean } = {}) {
       let repeated = false;
       try {
         await transport.send({
           method: "DELETE",
-          path: `${path}/${idOf(target)}`,
+          path: `${path}/${pathOf(target)}`,
           query: new URLSearchParams(options.force === true ? { force: "true" } : {}),
           headers: ifMatch(target),
           signal: options.signal,
@@ -230,6 +259,44 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     },
   };
   return methods as unknown as Runtime;
+}
+
+const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
+  typeof value === "object" && value !== null && !Array.isArray(value);
+
+/**
+ * Returns a JSON Merge Patch that replaces an object as a whole: it has null for each member that one of the stored
+ * objects has and the new object lacks.
+ */
+function replacing(value: unknown, stored: readonly unknown[]): unknown {
+  if (!isObject(value)) return value;
+  const before = stored.filter(isObject);
+  const names = [...before, value].flatMap((one) => Object.keys(one));
+  return Object.fromEntries(
+    names.map((name) => [
+      name,
+      name in value
+        ? replacing(
+            value[name],
+            before.map((one) => one[name]),
+          )
+        : null,
+    ]),
+  );
+}
+
+/** Returns an idempotency key for values that the client cannot compare with the stored ones. */
+const keyFor = (values: unknown) => (isStoredAsSent(values) ? {} : { "idempotency-key": newKey() });
+
+/**
+ * Returns whether responses show the values as they were sent. Items of lists get keys, and Markdown becomes Portable
+ * Text. So a client cannot tell its own write of such values from that of another one.
+ */
+function isStoredAsSent(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return true;
+  const isText = "markdown" in value || "html" in value;
+  const isObjects = Array.isArray(value) && value.some((item) => typeof item === "object" && item !== null);
+  return !isText && !isObjects && Object.values(value).every(isStoredAsSent);
 }
 
 /** Returns whether `values` already contains all changes. */

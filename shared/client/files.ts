@@ -20,6 +20,8 @@ export interface UploadedFile {
   height?: number;
   /** Main colour of an image: `#rrggbb`. */
   color?: string;
+  /** `true` for an image with several frames. It has no variants. */
+  animated?: boolean;
 }
 
 export interface UploadOptions extends CallOptions {
@@ -114,10 +116,15 @@ export function filesOf(transport: Transport, orb: string): Files {
       signal,
       repeat: "safe",
     });
-    const path = begun.headers.get("location") ?? "";
+    // Use only the upload's id of the address, so that no answer can direct the content and the token elsewhere.
+    const id = /\/uploads\/([\w-]+)$/.exec(begun.headers.get("location") ?? "")?.[1];
+    if (id === undefined) throw new TypeError("The platform's response does not name the upload.");
+    const path = `${base}/uploads/${id}`;
     let answer = begun;
     const offset = () => Number(answer.headers.get("upload-offset"));
     try {
+      // An offset that goes back and forth is no progress.
+      let most = 0;
       for (let failures = 0; offset() < size; ) {
         const from = offset();
         try {
@@ -136,7 +143,8 @@ export function filesOf(transport: Transport, orb: string): Files {
           await pause(backoff(failures), signal);
           answer = await transport.send({ method: "HEAD", path, headers: TUS, signal, repeat: "safe" });
         }
-        if (offset() > from) failures = 0;
+        if (offset() > most) [most, failures] = [offset(), 0];
+        else if (++failures > FAILURES) throw new TypeError("The platform does not store what it receives.");
         onProgress?.(offset() / size);
       }
     } catch (error) {
@@ -144,7 +152,6 @@ export function filesOf(transport: Transport, orb: string): Files {
       void transport.send({ method: "DELETE", path, headers: TUS, repeat: "safe" }).catch(() => undefined);
       throw error;
     }
-    const id = path.slice(path.lastIndexOf("/") + 1);
     const { headers } = await transport.send({
       method: "HEAD",
       path: `${base}/${id}`,

@@ -1,4 +1,5 @@
 /** The platform's client for browsers, workers, Node and Deno. It has no dependencies. */
+import { type BatchItem, type BatchOptions, type BatchWritten, sendBatch } from "./batch.ts";
 import { collection } from "./collection.ts";
 import { type Files, filesOf } from "./files.ts";
 import type { Collection } from "./methods.ts";
@@ -14,8 +15,9 @@ import {
 } from "./transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
+export type { BatchItem, BatchOptions, BatchRef, BatchWritten } from "./batch.ts";
 export type { DownloadOptions, Files, UploadedFile, UploadOptions } from "./files.ts";
-export type { LiveHandlers, LiveOptions } from "./live.ts";
+export type { LiveHandlers, LiveOptions, LiveStatus } from "./live.ts";
 export type { Collection, RevisionPage } from "./methods.ts";
 export type { AggregateOptions, GetOptions, ListOptions, RevisionListOptions } from "./options.ts";
 export type { AggregateGroup, Explanation, Page } from "./page.ts";
@@ -47,6 +49,12 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
     input: O["handlers"][N]["input"],
     options?: HandlerOptions,
   ): Promise<O["handlers"][N]["output"]>;
+  /**
+   * Creates, changes and deletes up to 200 entries in one atomic write: all of them, or none. The response has one
+   * member for each item. The platform repeats a batch that meets other writes, so the caller need not.
+   * @throws Problem with the code of the first refused item, and with paths such as `/do/1/values/title`
+   */
+  batch(items: readonly BatchItem<O>[], options?: BatchOptions): Promise<BatchWritten[]>;
 };
 
 export interface Client<All, D extends Mode> {
@@ -100,6 +108,11 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
   );
   // No module can have the id `call`, because it is reserved. So this property hides no module.
   orbs.call = call;
+  // An older orb can have a module `batch`. Then this function has its collections too.
+  const older = orbs.batch;
+  const batch = (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
+    sendBatch(transport, base, defaults, items, options);
+  orbs.batch = new Proxy(batch, { get: (_, name) => Reflect.get(Object(older), name) });
   return orbs;
 }
 

@@ -1,19 +1,31 @@
 /** Follows a list: keeps a sorted copy of its entries up to date, and calls back after each change. */
 import type { ReadOptions } from "./options.ts";
+import { type Attempt, Outage } from "./outage.ts";
 import { Problem } from "./problem.ts";
 import { type ListInput, queryOf } from "./query.ts";
 import { eventsOf, type SentEvent } from "./stream.ts";
-import { backoff, isPassing, pause, type Transport } from "./transport.ts";
+import { isPassing, pause, type Transport } from "./transport.ts";
 import type { Fields, Filter, Sort } from "./types.ts";
 
-export interface LiveOptions<S extends Fields> extends Omit<ReadOptions<S, never>, "expand"> {
-  filter?: Filter<S>;
+export interface LiveOptions<S extends Fields, L extends string = string> extends ReadOptions<S, L> {
+  /** Conditions on the entries themselves: a live list does not follow the entries that they refer to. */
+  filter?: Filter<unknown, S, never>;
   /** Words that an entry must contain in fields with `search: true`. */
   search?: string;
   sort?: Sort<S> | readonly Sort<S>[];
 }
 
+/**
+ * - `connecting`: the list is not complete yet.
+ * - `live`: the list is up to date.
+ * - `retrying`: the platform cannot be reached. The list may be out of date, and the client reconnects by itself.
+ * - `ended`: the client has stopped after an error that will not pass.
+ */
+export type LiveStatus = "connecting" | "live" | "retrying" | "ended";
+
 export interface LiveHandlers {
+  /** Called with each new status, first with `connecting`. */
+  onStatus?: (status: LiveStatus) => void;
   /**
    * Called when the platform responds with an error. The client retries after a temporary error, and stops after any
    * other.
@@ -34,6 +46,15 @@ interface Followed {
  * time.
  */
 const RECONNECT_MS = 1_000;
+
+/** The outages of clients. All lists of one client reconnect together. */
+const outages = new WeakMap<Transport, Outage>();
+
+function outageOf(transport: Transport): Outage {
+  const known = outages.get(transport) ?? new Outage();
+  outages.set(transport, known);
+  return known;
+}
 
 function compareValues(a: SortValue, b: SortValue): number {
   if (a === b) return 0;
@@ -63,6 +84,11 @@ class Followers {
   readonly #changed: () => void;
   lastEventId = "";
   items = new Map<string, Followed>();
+  /** Whether the client has received all entries at least once, and receives no new snapshot now. */
+  get complete(): boolean {
+    return this.#complete && this.#next === undefined;
+  }
+  #complete = false;
   /**
    * Entries of a snapshot that the client is still receiving. They replace the list's entries when the snapshot is
    * complete.
@@ -84,6 +110,7 @@ class Followers {
     else if (name === "ready" && this.#next !== undefined) {
       this.items = this.#next;
       this.#next = undefined;
+      this.#complete = true;
     } else return;
     if (this.#next === undefined) this.#changed();
   }
@@ -105,7 +132,7 @@ export function followList(
   path: string,
   { signal, ...input }: ListInput & { signal?: AbortSignal },
   render: (items: unknown[]) => void,
-  { onError }: LiveHandlers = {},
+  { onError, onStatus }: LiveHandlers = {},
 ): () => void {
   const stop = new AbortController();
   const stopped = signal === undefined ? stop.signal : AbortSignal.any([signal, stop.signal]);
@@ -123,34 +150,54 @@ export function followList(
   });
   const query = queryOf(input);
   query.set("live", "sse");
+  let status: LiveStatus | undefined;
+  const become = (next: LiveStatus) => {
+    if (status === next || stopped.aborted) return;
+    status = next;
+    onStatus?.(next);
+  };
+  const outage = outageOf(transport);
+  const connect = async (attempt: Attempt) => {
+    const headers = list.lastEventId === "" ? {} : { "last-event-id": list.lastEventId };
+    const response = await transport.send({
+      method: "GET",
+      path,
+      query,
+      headers: { accept: "text/event-stream", ...headers },
+      signal: stopped,
+      repeat: "never",
+    });
+    if (response.body === null) throw new TypeError("The response has no body.");
+    attempt.succeeded();
+    if (list.complete) become("live");
+    for await (const event of eventsOf(response.body)) {
+      if (stopped.aborted) return;
+      list.take(event);
+      become(list.complete ? "live" : "connecting");
+    }
+  };
   const follow = async () => {
-    for (let failures = 0; ; ) {
+    become("connecting");
+    for (;;) {
+      const attempt = await outage.begin(stopped);
       try {
-        const headers = list.lastEventId === "" ? {} : { "last-event-id": list.lastEventId };
-        const response = await transport.send({
-          method: "GET",
-          path,
-          query,
-          headers: { accept: "text/event-stream", ...headers },
-          signal: stopped,
-          repeat: "safe",
-        });
-        if (response.body === null) throw new TypeError("The response has no body.");
-        for await (const event of eventsOf(response.body)) {
-          if (stopped.aborted) return;
-          list.take(event);
-          failures = 0;
-        }
+        await connect(attempt);
+        if (stopped.aborted) return;
+        // The platform ends each response after about a minute.
+        await pause(Math.random() * RECONNECT_MS, stopped);
       } catch (error) {
         if (stopped.aborted) return;
         if (error instanceof Problem) {
           onError?.(error);
-          if (!isPassing(error.status)) return;
+          if (!isPassing(error.status)) {
+            become("ended");
+            return;
+          }
         }
-        failures++;
+        attempt.failed(error instanceof Problem ? error.retryAfter : undefined);
+        become("retrying");
       }
       list.interrupted();
-      await pause(failures > 0 ? backoff(failures) : Math.random() * RECONNECT_MS, stopped);
     }
   };
   // `pause` rejects when the caller stops following the list. That is not an error.

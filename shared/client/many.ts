@@ -4,7 +4,9 @@ import type { CallOptions, Request, Transport } from "./transport.ts";
 import type { Fields, Filter } from "./types.ts";
 
 /** Selects the entries to change: those that match the filter, or all of them. */
-export type Selection<S extends Fields> = { filter: Filter<S> } | { all: true };
+export type Selection<All, S extends Fields> =
+  | { filter: Filter<All, S>; all?: never }
+  | { all: true; filter?: never };
 
 export interface ManyOptions extends CallOptions {
   /** Whether to write nothing, and only return what would happen. Does not check unique values and hooks. */
@@ -36,7 +38,7 @@ interface Answer extends ManyResult {
 export async function changeAll(
   transport: Transport,
   request: Pick<Request, "method" | "path" | "body"> & { query: Readonly<Record<string, string>> },
-  selection: Selection<Fields>,
+  selection: Selection<unknown, Fields>,
   { dryRun, signal }: ManyOptions,
 ): Promise<ManyResult> {
   const result: ManyResult = { changed: 0, unchanged: 0, failed: [] };

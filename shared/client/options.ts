@@ -1,44 +1,62 @@
 /** The options of reads and writes. */
 import type { CallOptions } from "./transport.ts";
-import type { FieldName, Fields, Filter, Sort } from "./types.ts";
+import type { Aggregate, Fields, Filter, Grouping, OrbTypes, Sort } from "./types.ts";
 
-/** Language and market of a call. `locale: "*"` reads and writes maps of all languages and markets. */
-export interface Wish {
-  locale?: string;
+/**
+ * Language and market of a call. `locale: "*"` reads and writes maps of all languages and markets.
+ * @template L type of the language: decides whether responses contain maps
+ */
+export interface Wish<L extends string = string> {
+  locale?: L;
   market?: string;
 }
 
-export interface ReadOptions<S extends Fields, E extends string> extends Wish, CallOptions {
-  /** Reference fields to resolve. The response contains their entries as `expand`. */
-  expand?: readonly E[];
+/** How responses can show rich text. */
+export type RichTextForm = "html" | "markdown" | "text";
+
+export interface ReadOptions<S extends Fields, L extends string = string> extends Wish<L>, CallOptions {
   /** Fields to include in the response. All fields by default. */
   fields?: readonly (keyof S & string)[];
+  /** `none`: a value that is missing in the language or market is null, instead of the value of another one. */
+  fallback?: "none";
+  /** How to show rich text: then its values are texts instead of Portable Text. */
+  richText?: RichTextForm;
   /** `latest` reads the newest draft. Only callers who may write can read drafts. */
   revision?: "published" | "latest";
 }
 
-export interface ListOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
-  filter?: Filter<S>;
+/** Options of a call whose response can contain referenced entries. */
+export interface Expanding<E extends string> {
+  /** Reference fields to resolve. The response contains their entries as `expand`. */
+  expand?: readonly E[];
+}
+
+export interface ListOptions<All, O extends OrbTypes, S extends Fields, L extends string = string>
+  extends ReadOptions<S, L> {
+  filter?: Filter<All, S>;
   /**
    * Words that an entry must contain in fields with `search: true`. The best matches come first, unless `sort` is set.
    */
   search?: string;
+  /** A language: only entries with a translatable field that has a value in another language and none in this one. */
+  missing?: O["languages"];
   sort?: Sort<S> | readonly Sort<S>[];
   /** Number of entries per page, at most 200. The default is 50 for `list()`, and 200 for `all()`. */
   limit?: number;
 }
 
-type Aggregate<S extends Fields> = "count" | `${"count" | "sum" | "avg" | "min" | "max"}(${FieldName<S>})`;
-
-export interface AggregateOptions<S extends Fields, A extends string>
-  extends Pick<ListOptions<S, never>, "filter" | "search" | "revision" | "locale" | "market" | "signal"> {
+export interface AggregateOptions<All, O extends OrbTypes, S extends Fields, A extends string>
+  extends Pick<
+    ListOptions<All, O, S>,
+    "filter" | "search" | "missing" | "revision" | "locale" | "market" | "signal"
+  > {
   /** The aggregates to compute, each with a name, such as `{ orders: "count", turnover: "sum(total)" }`. */
   aggregate: Readonly<Record<A, Aggregate<S>>>;
   /**
    * Computes the aggregates separately for each value of these fields. The fields must be booleans, references or have
    * an enum.
    */
-  group?: readonly FieldName<S>[];
+  group?: readonly Grouping<S>[];
 }
 
 export interface PageOptions {
@@ -52,14 +70,20 @@ export interface PageOptions {
   explain?: boolean;
 }
 
-export interface WriteOptions extends Wish, CallOptions {
+/** Options of a call that changes the status of an entry. */
+export interface MoveOptions extends CallOptions {
+  /** How the response shows rich text: then its values are texts instead of Portable Text. */
+  richText?: RichTextForm;
+}
+
+export interface WriteOptions<L extends string = string> extends Wish<L>, MoveOptions {
   /** Whether to publish the new revision as well. */
   publish?: boolean;
   validFrom?: Date | string | null;
   validTo?: Date | string | null;
 }
 
-export interface GetOptions<S extends Fields, E extends string> extends ReadOptions<S, E> {
+export interface GetOptions<S extends Fields, L extends string = string> extends ReadOptions<S, L> {
   /** Reads the entry as it was at this time, drafts included. Only callers who may write can read its history. */
   at?: Date | string;
 }

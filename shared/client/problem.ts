@@ -9,6 +9,14 @@ export interface Fault {
   message: string;
 }
 
+function isFault(value: unknown): value is Fault {
+  return (
+    typeof value === "object" &&
+    value !== null &&
+    ["path", "code", "message"].every((name) => typeof Reflect.get(value, name) === "string")
+  );
+}
+
 /** An error response of the platform (RFC 9457). */
 export class Problem extends Error {
   override readonly name: string = "Problem";
@@ -20,16 +28,24 @@ export class Problem extends Error {
   readonly body: Readonly<Record<string, unknown>>;
   /** Id of the request in the platform's log. */
   readonly requestId: string | null;
+  /** Seconds after which the request may succeed, if the platform says so. */
+  readonly retryAfter: number | undefined;
 
-  constructor(status: number, body: Readonly<Record<string, unknown>>, requestId: string | null) {
+  constructor(
+    status: number,
+    body: Readonly<Record<string, unknown>>,
+    requestId: string | null,
+    retryAfter?: number,
+  ) {
     super(
       typeof body.detail === "string" ? body.detail : `The platform responded with the status ${status}.`,
     );
     this.status = status;
     this.code = typeof body.code === "string" ? body.code : `http_${status}`;
-    this.errors = Array.isArray(body.errors) ? (body.errors as Fault[]) : [];
+    this.errors = Array.isArray(body.errors) ? body.errors.filter(isFault) : [];
     this.body = body;
     this.requestId = requestId;
+    this.retryAfter = retryAfter;
   }
 }
 

@@ -3,6 +3,7 @@
 export interface ListInput {
   filter?: Readonly<Record<string, unknown>> | undefined;
   search?: string | undefined;
+  missing?: string | undefined;
   sort?: string | readonly string[] | undefined;
   limit?: number | undefined;
   cursor?: string | undefined;
@@ -14,6 +15,8 @@ export interface ListInput {
   expand?: readonly string[] | undefined;
   locale?: string | undefined;
   market?: string | undefined;
+  fallback?: "none" | undefined;
+  richText?: "html" | "markdown" | "text" | undefined;
   revision?: "published" | "latest" | undefined;
   at?: Date | string | undefined;
 }
@@ -30,7 +33,7 @@ function isOperators(condition: unknown): condition is Record<string, unknown> {
 type Conditions = Readonly<Record<string, unknown>>;
 
 const OPERATORS: ReadonlySet<string> = new Set([
-  ...["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
+  ...["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "near", "within", "null"],
 ]);
 
 /** Returns whether this is the group `not`, which contains conditions. A field called `not` has operators instead. */
@@ -75,6 +78,7 @@ export function queryOf(input: ListInput): URLSearchParams {
   const {
     filter = {},
     search,
+    missing,
     sort,
     limit,
     cursor,
@@ -86,6 +90,8 @@ export function queryOf(input: ListInput): URLSearchParams {
     expand,
     locale,
     market,
+    fallback,
+    richText,
     revision,
     at,
   } = input;
@@ -94,6 +100,7 @@ export function queryOf(input: ListInput): URLSearchParams {
   for (const [name, form] of Object.entries(aggregate)) query.set(`aggregate[${name}]`, form);
   const given: [string, string | undefined][] = [
     ["search", search],
+    ["missing", missing],
     ["sort", typeof sort === "string" ? sort : sort?.join(",")],
     ["limit", limit?.toString()],
     ["cursor", cursor],
@@ -104,6 +111,8 @@ export function queryOf(input: ListInput): URLSearchParams {
     ["expand", expand === undefined || expand.length === 0 ? undefined : expand.join(",")],
     ["locale", locale],
     ["market", market],
+    ["fallback", fallback],
+    ["richText", richText],
     ["revision", revision],
     ["at", at === undefined ? undefined : text(at)],
   ];

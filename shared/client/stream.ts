@@ -27,13 +27,24 @@ export async function* eventsOf(body: ReadableStream<Uint8Array>): AsyncGenerato
   const reader = body
     .pipeThrough(new TextDecoderStream() as ReadableWritablePair<string, Uint8Array>)
     .getReader();
-  let rest = "";
+  /** The parts of an event that has not ended yet. They are joined once, so that a long event takes linear time. */
+  let begun: string[] = [];
+  /** A line end, or half of one, that may end the event together with the next chunk. */
+  let held = "";
   try {
     for (;;) {
       const { done, value } = await reader.read();
       if (done) return;
-      const parts = `${rest}${value.replaceAll("\r\n", "\n")}`.split("\n\n");
-      rest = parts.pop() ?? "";
+      const all = `${held}${value}`;
+      const isCut = all.endsWith("\r");
+      const text = (isCut ? all.slice(0, -1) : all).replaceAll("\r\n", "\n");
+      const isHalf = text.endsWith("\n") && !text.endsWith("\n\n");
+      held = `${isHalf ? "\n" : ""}${isCut ? "\r" : ""}`;
+      const parts = (isHalf ? text.slice(0, -1) : text).split("\n\n");
+      begun.push(parts.shift() ?? "");
+      if (parts.length === 0) continue;
+      parts.unshift(begun.join(""));
+      begun = [parts.pop() ?? ""];
       for (const part of parts) {
         const lines = part.split("\n");
         const of = (field: string) =>
@@ -69,8 +80,16 @@ export async function* readStream<T>(
         signal,
         repeat: "safe",
       });
-      if (response.body === null) throw new TypeError("The response has no body.");
+      const type = response.headers.get("content-type") ?? "";
+      if (response.body === null || !type.startsWith("text/event-stream")) {
+        await response.body?.cancel();
+        // Another program answers, so that it makes no sense to try again.
+        const detail = "The address answers, but not with a stream. Check that a platform runs there.";
+        throw new Problem(response.status, { code: "not_a_stream", detail }, null);
+      }
       let messages: T[] = [];
+      // A response without a batch counts as a failure, so that the next attempt waits.
+      failures++;
       for await (const event of eventsOf(response.body)) {
         // A control event confirms the messages before it, so yield messages only then. If the connection ends before
         // the control event, the platform sends these messages again.

@@ -8,6 +8,11 @@ export interface ClientOptions {
    * Session token or API token, or a function that returns one. If it is missing, a browser sends its session cookie.
    */
   token?: string | (() => string | undefined | Promise<string | undefined>);
+  /**
+   * Which requests of a page carry the session cookie. `include` is for pages of another origin, which the platform
+   * must allow with ALLOWED_ORIGINS. Default: `same-origin`.
+   */
+  credentials?: "same-origin" | "include" | "omit";
   /** Language of all reads and writes. If it is missing, translatable values are maps of all languages. */
   locale?: string;
   market?: string;
@@ -35,9 +40,9 @@ export interface Request {
   signal?: AbortSignal | undefined;
   /**
    * Which failed requests the client retries. `safe`: after any temporary failure, because the request takes effect at
-   * most once. `refused`: only if the platform rejected the request before acting on it.
+   * most once. `refused`: only if the platform rejected the request before acting on it. `never`: none.
    */
-  repeat: "safe" | "refused";
+  repeat: "safe" | "refused" | "never";
   /** Called before each retry. Tells the caller that an earlier attempt may already have taken effect. */
   repeats?: () => void;
 }
@@ -98,11 +103,13 @@ export function newKey(): string {
 async function problemOf(response: Response): Promise<Problem> {
   const body: unknown = await response.json().catch(() => undefined);
   const members = typeof body === "object" && body !== null ? (body as Record<string, unknown>) : {};
-  return new Problem(response.status, members, response.headers.get("x-request-id"));
+  const seconds = Number(response.headers.get("retry-after") ?? Number.NaN);
+  const retryAfter = Number.isFinite(seconds) ? seconds : undefined;
+  return new Problem(response.status, members, response.headers.get("x-request-id"), retryAfter);
 }
 
 export function createTransport(options: ClientOptions): Transport {
-  const { retries = 4 } = options;
+  const { retries = 4, credentials = "same-origin" } = options;
   const send = options.fetch ?? fetch;
   const base = (options.url ?? (globalThis as { location?: { origin: string } }).location?.origin)?.replace(
     /\/+$/,
@@ -130,7 +137,7 @@ export function createTransport(options: ClientOptions): Transport {
       ...(upload === undefined ? {} : { body: upload.body }),
       ...(upload?.body instanceof ReadableStream ? { duplex: "half" } : {}),
       ...(signal === undefined ? {} : { signal }),
-      credentials: "same-origin",
+      credentials,
     });
   }
 
@@ -144,10 +151,11 @@ export function createTransport(options: ClientOptions): Transport {
           const response = await once(request);
           if (response.ok || response.status === 304) return response;
           const problem = await problemOf(response);
-          const seconds = Number(response.headers.get("retry-after") ?? 0);
+          const { retryAfter: seconds = 0 } = problem;
           const refused = problem.status === 429 || REFUSED.has(problem.code);
           const passes = isPassing(problem.status) && seconds <= LONGEST_WAIT;
-          if (!passes || isStream || !(request.repeat === "safe" || refused)) throw problem;
+          const repeats = request.repeat === "safe" || (request.repeat === "refused" && refused);
+          if (!passes || isStream || !repeats) throw problem;
           wait = Math.max(wait, seconds * 1_000);
           failure = problem;
         } catch (error) {

@@ -1,5 +1,17 @@
 /** Compares two definitions of an application and lists the changes that affect stored entries. Does no I/O. */
+import { joinNames } from "../kernel/faults.ts";
 import { equal } from "../kernel/json.ts";
+import type { PlacedChange } from "./changes.ts";
+import {
+  type Change,
+  compareFields,
+  compareKeys,
+  FIELD_MEANING,
+  meaningChanges,
+  type Side,
+  tightened,
+} from "./compat-fields.ts";
+import { isRequired } from "./compile-field.ts";
 import { accessLists } from "./document/access.ts";
 import type {
   FieldDefinition,
@@ -7,105 +19,91 @@ import type {
   OrbDocument,
   SchemaDefinition,
 } from "./document/document.ts";
-import { homeKey, homeOf, schemaToken } from "./document/home.ts";
-import { FIELD_TYPES } from "./fields/index.ts";
+import { homeKey } from "./document/home.ts";
+import { movesOf, sourceOf } from "./document/source.ts";
+import { conversionTo, isLossless } from "./names/forms.ts";
+import { type Location, type MovedBetween, movedBetween, sharedBetween } from "./names/moves.ts";
+import {
+  COMPONENTS,
+  MODULES,
+  NameTable,
+  type StoredNames,
+  scopeWithin,
+  storedHome,
+} from "./names/stored-names.ts";
+import { componentsOf, shapesOf } from "./nested.ts";
+import { allowedIn, BLOCK, linkKey } from "./rich-text.ts";
 
-/**
- * How a change of the definition affects stored entries:
- * - `removal`: deletes the module or schema of the entries. Needs `force`.
- * - `dangerous`: makes stored values unreadable. Always rejected.
- * - `claim`: makes a field unique. Rejected if two entries have equal values.
- * - `access`: changes which group of readers the published copies of entries are for.
- * - `tightened`: the next write of an entry may be rejected.
- * - `index`: requires an index of stored values.
- * - `renamed`: renames a schema, which changes its paths. The schema keeps its entries.
- */
-export type Severity = "removal" | "dangerous" | "claim" | "access" | "tightened" | "index" | "renamed";
-
-export interface SchemaChange {
-  severity: Severity;
-  /** Stable code such as `removed_schema`, `changed_type` or `added_unique`. */
-  code: string;
-  module: string;
-  moduleType: ModuleDefinition["type"];
-  schema: string;
-  field?: string;
-  message: string;
+/** The names in stored data before and after a change. */
+export interface NamesOfBoth {
+  from?: StoredNames | undefined;
+  to?: StoredNames | undefined;
 }
 
-/**
- * Attributes of a field that determine how its stored values are read. Most changes of them would make these values
- * unreadable.
- */
-export const FIELD_MEANING = ["type", "list", "translatable", "marketSpecific", "sensitive"] as const;
-
-export type FieldMeaning = Pick<FieldDefinition, "name" | (typeof FIELD_MEANING)[number]>;
-
-export function compareDefinitions(from: OrbDocument, to: OrbDocument): SchemaChange[] {
-  const changes: SchemaChange[] = [];
-  const modules = new Map(to.modules.map((module) => [module.id, module]));
+export function compareDefinitions(
+  from: OrbDocument,
+  to: OrbDocument,
+  names: NamesOfBoth = {},
+): PlacedChange[] {
+  const a: Side = { document: from, names: new NameTable(names.from) };
+  const b: Side = { document: to, names: new NameTable(names.to) };
+  const modules = new Map(to.modules.map((module) => [b.names.storedOf(MODULES, module.id), module]));
   const homes = new Map(
     to.modules.flatMap((module) =>
-      module.schemas.map((schema) => [homeKey(homeOf(module.type, schema.id)), module.id]),
+      module.schemas.map((schema) => [homeKey(storedHome(b.names, module.type, schema.id)), module]),
     ),
   );
-  for (const module of from.modules) {
-    const after = modules.get(module.id);
-    const schemas = new Map(after?.schemas.map((schema) => [schemaToken(schema.id), schema]));
-    for (const schema of module.schemas) {
-      const other = schemas.get(schemaToken(schema.id));
-      const place = { module: module.id, moduleType: module.type, schema: (other ?? schema).id };
-      const heir = homes.get(homeKey(homeOf(module.type, schema.id)));
-      if (heir !== undefined && heir !== module.id) {
-        changes.push({
-          ...place,
-          severity: "dangerous",
-          code: "moved_schema",
-          message: `The entries of ${module.id}/${schema.id} would become those of ${heir}/${schema.id}.`,
-        });
-      } else if (after === undefined) {
-        changes.push({
-          ...place,
-          severity: "removal",
-          code: "removed_module",
-          message: `Module ${module.id} is removed.`,
-        });
-      } else if (other === undefined) {
-        changes.push({
-          ...place,
-          severity: "removal",
-          code: "removed_schema",
-          message: `Schema ${module.id}/${schema.id} is removed.`,
-        });
-      } else if (after.type !== module.type) {
-        changes.push({
-          ...place,
-          severity: "dangerous",
-          code: "changed_module_type",
-          message: `Module ${module.id} changes from ${module.type} to ${after.type}.`,
-        });
-      } else {
-        changes.push(
-          ...renamed(module, schema, other).map((change) => ({ ...place, ...change })),
-          ...compareSchemas(from, to, module, schema, other).map((change) => ({ ...place, ...change })),
-        );
+  return from.modules.flatMap((module) => {
+    const after = modules.get(a.names.storedOf(MODULES, module.id));
+    return module.schemas.flatMap((schema) => {
+      const home = storedHome(a.names, module.type, schema.id);
+      const other = after?.schemas.find(
+        ({ id }) => storedHome(b.names, after.type, id).schema === home.schema,
+      );
+      const names = { module: after?.id ?? module.id, schema: (other ?? schema).id };
+      const place = { ...names, moduleType: module.type, home };
+      const heir = homes.get(homeKey(home));
+      if (heir !== undefined && heir !== after) {
+        const message = `The entries of ${module.id}/${schema.id} would become those of ${heir.id}/${schema.id}.`;
+        return [{ ...place, severity: "dangerous" as const, code: "moved_schema", message }];
       }
-    }
-  }
-  return changes;
+      const found = after === undefined ? undefined : { module: after, schema: other };
+      return schemaChanges([a, b], { module, schema }, found).map((change) => ({ ...place, ...change }));
+    });
+  });
 }
 
-type Change = Omit<SchemaChange, "module" | "moduleType" | "schema">;
-
-function renamed({ id }: ModuleDefinition, before: SchemaDefinition, after: SchemaDefinition): Change[] {
-  if (before.id === after.id) return [];
-  const message = `Schema ${id}/${before.id} becomes ${id}/${after.id}. It keeps its entries, and its paths change.`;
-  return [{ severity: "renamed", code: "renamed_schema", message }];
+function schemaChanges(
+  sides: readonly [Side, Side],
+  { module, schema }: { module: ModuleDefinition; schema: SchemaDefinition },
+  after: { module: ModuleDefinition; schema: SchemaDefinition | undefined } | undefined,
+): Change[] {
+  if (after === undefined)
+    return [{ severity: "removal", code: "removed_module", message: `Module ${module.id} is removed.` }];
+  const { schema: other } = after;
+  if (other === undefined) {
+    const message = `Schema ${module.id}/${schema.id} is removed.`;
+    return [{ severity: "removal", code: "removed_schema", message }];
+  }
+  if (after.module.type !== module.type) {
+    const message = `Module ${module.id} changes from ${module.type} to ${after.module.type}.`;
+    return [{ severity: "dangerous", code: "changed_module_type", message }];
+  }
+  const place = `${module.id}/${schema.id}`;
+  const changes: Change[] = [];
+  if (module.id !== after.module.id) {
+    const message = `Module ${module.id} becomes ${after.module.id}. It keeps its entries, and its paths change.`;
+    changes.push({ severity: "renamed", code: "renamed_module", message });
+  }
+  if (schema.id !== other.id) {
+    const message = `Schema ${place} becomes ${after.module.id}/${other.id}. It keeps its entries, and its paths change.`;
+    changes.push({ severity: "renamed", code: "renamed_schema", message });
+  }
+  return [...changes, ...compareSchemas(sides, module, schema, other)];
 }
 
 function compareSchemas(
-  from: OrbDocument,
-  to: OrbDocument,
+  [a, b]: readonly [Side, Side],
   module: ModuleDefinition,
   before: SchemaDefinition,
   after: SchemaDefinition,
@@ -119,21 +117,78 @@ function compareSchemas(
       message: `Readers change from ${read.from.join(", ")} to ${read.to.join(", ")}.`,
     });
   }
-  const fields = new Map(after.fields.map((field) => [field.name, field]));
-  for (const field of before.fields) {
-    const other = fields.get(field.name);
-    fields.delete(field.name);
+  const scope = homeKey(storedHome(a.names, module.type, before.id));
+  const lists = { a, b, before: { list: before.fields, scope }, after: { list: after.fields, scope } };
+  const listed = ({ document, names }: Side, fields: readonly FieldDefinition[]) => ({
+    names,
+    components: componentsOf(document),
+    scope,
+    fields,
+  });
+  const sides = [listed(a, before.fields), listed(b, after.fields)] as const;
+  const moved = movedBetween(...sides);
+  return [
+    ...changes,
+    ...moved.flatMap((one) => movedField([a, b], one)),
+    ...refusedMoves(before, after, moved),
+    ...sharedBetween(...sides).map(sharedMember),
+    ...compareLists({ ...lists, prefix: "", roots: undefined, moved }),
+  ];
+}
+
+/** The fields of a schema, or of the objects of a field, before and after a change. */
+interface Lists {
+  a: Side;
+  b: Side;
+  before: { list: readonly FieldDefinition[]; scope: string };
+  after: { list: readonly FieldDefinition[]; scope: string };
+  /** Names on the way to the fields. */
+  prefix: string;
+  /** Stored names of the field of the schema that contains them. */
+  roots: readonly string[] | undefined;
+  /** The fields of the schema that move into objects, or out of them. */
+  moved: readonly MovedBetween[];
+}
+
+function compareLists(lists: Lists): Change[] {
+  const { a, b, before, after, prefix } = lists;
+  const changes: Change[] = [];
+  const named = (field: FieldDefinition) => (prefix === "" ? field : { ...field, name: prefix + field.name });
+  const rootIn = ({ names }: Side, scope: string, { name }: FieldDefinition) => names.rootOf(scope, name);
+  const fields = new Map(after.list.map((field) => [rootIn(b, after.scope, field), field]));
+  const known = new Set(before.list.map((field) => rootIn(a, before.scope, field)));
+  const isMoved = (side: "from" | "to", field: FieldDefinition) =>
+    isMovedAway(lists, side, prefix + field.name, field);
+  const added = [...fields].flatMap(([root, field]) =>
+    known.has(root) || isMoved("to", field) ? [] : [field],
+  );
+  for (const field of before.list) {
+    const root = rootIn(a, before.scope, field);
+    const other = fields.get(root);
+    const roots = lists.roots ?? namesOf(lists, field, other);
+    fields.delete(root);
+    if (other === undefined && isMoved("from", field)) continue;
     if (other === undefined) {
-      changes.push({
-        severity: "tightened",
-        code: "removed_field",
-        field: field.name,
-        message: `Field ${field.name} is removed; stored values of it stay until the entry's next write.`,
-      });
-    } else changes.push(...compareFields(field, other), ...compareKeys(from, to, other));
+      const alike = added.filter((one) => meaningChanges(field, one).length === 0);
+      changes.push({ roots, ...removedField(named(field).name, field.name, alike) });
+    } else {
+      const converted = convertedField(lists, field, other);
+      const own = [
+        ...renamedField(prefix, field, other),
+        ...converted,
+        ...(converted.some(({ mayLose }) => mayLose === true) ? convertedUnique(field, named(other)) : []),
+        ...compareFields([a, b], named({ ...field, name: other.name }), named(other), converted.length > 0),
+      ];
+      changes.push(
+        ...[...own, ...compareKeys(a.document, b.document, named(other))].map((one) => ({ roots, ...one })),
+      );
+      if (!own.some(({ severity }) => severity === "dangerous"))
+        changes.push(...compareShapes(lists, field, other, roots));
+    }
   }
-  for (const field of fields.values()) {
-    if (field.required === true && field.default === undefined) {
+  for (const field of [...fields.values()].map(named)) {
+    if (lists.moved.some(({ to }) => to.path === field.name)) continue;
+    if (isRequired(field) && field.default === undefined && sourceOf(field) === undefined) {
       changes.push(
         tightened(field, "added_required", `The new field ${field.name} is required and has no default.`),
       );
@@ -142,139 +197,179 @@ function compareSchemas(
   return changes;
 }
 
-/** Lists the changed attributes that would make stored values unreadable. */
-export function meaningChanges(before: FieldMeaning, after: FieldMeaning): Change[] {
-  const field = after.name;
-  const changed = FIELD_MEANING.filter(
-    (attribute) => (before[attribute] || false) !== (after[attribute] || false),
-  );
-  return changed.map((attribute) => ({
-    severity: "dangerous",
-    code: `changed_${snake(attribute)}`,
-    field,
-    message: `Field ${field}: ${attribute} changes from ${before[attribute] ?? false} to ${after[attribute] ?? false}.`,
-  }));
+/** Returns whether a field moves, or all members of an object. */
+function isMovedAway(
+  { moved, a, b }: Lists,
+  side: "from" | "to",
+  path: string,
+  field: FieldDefinition,
+): boolean {
+  const moves = (one: string) => moved.some((each) => each[side].path === one);
+  const components = componentsOf((side === "from" ? a : b).document);
+  const members = field.type === "object" ? (shapesOf(field, components)?.get("") ?? []) : [];
+  return moves(path) || (members.length > 0 && members.every(({ name }) => moves(`${path}.${name}`)));
 }
 
-function compareFields(before: FieldDefinition, after: FieldDefinition): Change[] {
-  const field = after.name;
-  const changes = meaningChanges(before, after);
-  if (changes.length > 0) return changes;
-  if (before.unique !== true && after.unique === true) {
-    changes.push({
-      severity: "claim",
-      code: "added_unique",
-      field,
-      message: `Field ${field} becomes unique.`,
-    });
-  }
-  if (before.unique === true && after.unique !== true) {
-    changes.push({
-      severity: "index",
-      code: "removed_unique",
-      field,
-      message: `Field ${field} is no longer unique.`,
-    });
-  }
-  const indexesOf = (one: FieldDefinition) => [one.enum !== undefined, one.index, one.search === true].join();
-  if (indexesOf(before) !== indexesOf(after)) {
-    changes.push({
-      severity: "index",
-      code: "changed_index",
-      field,
-      message: `The index of field ${field} changes.`,
-    });
-  }
-  if (targetOf(before) !== targetOf(after)) {
-    changes.push(
-      tightened(after, "changed_ref", `Field ${field} refers to ${after.ref} instead of ${before.ref}.`),
-    );
-  }
-  if (before.required !== true && after.required === true) {
-    changes.push(tightened(after, "added_required", `Field ${field} becomes required.`));
-  }
-  if (narrowedEnum(before, after))
-    changes.push(tightened(after, "narrowed_enum", `Field ${field} allows fewer values.`));
-  if (narrowedBound(before, after, "min"))
-    changes.push(tightened(after, "raised_min", `Field ${field}: min is raised.`));
-  if (narrowedBound(before, after, "max"))
-    changes.push(tightened(after, "lowered_max", `Field ${field}: max is lowered.`));
-  if (after.pattern !== undefined && after.pattern !== before.pattern) {
-    changes.push(tightened(after, "changed_pattern", `Field ${field} has another pattern.`));
-  }
-  return changes;
+/** Returns the changes of a field that becomes a member of an object, or reversed. */
+function movedField(
+  sides: readonly [Side, Side],
+  { from, to, roots, mayLose, fits }: MovedBetween,
+): Change[] {
+  const message = `Field ${from.path} becomes ${to.path}. It keeps its values.`;
+  const after = { ...to.definition, name: to.path };
+  // Equal values could be written while the unique values of the new place are reserved.
+  const before = { ...from.definition, name: to.path, unique: false };
+  const misfits = fits ? [] : meaningChanges(from.definition, after);
+  return [
+    {
+      severity: "renamed" as const,
+      code: "moved_field",
+      field: to.path,
+      message,
+      ...(mayLose ? { mayLose } : {}),
+    },
+    ...(misfits.length > 0 ? misfits : compareFields(sides, before, after, true)),
+  ].map((one) => ({ ...one, roots }));
+}
+
+/** Tells which fields the document names as earlier ones of members, although they cannot become them. */
+function refusedMoves(
+  before: SchemaDefinition,
+  after: SchemaDefinition,
+  moved: readonly MovedBetween[],
+): Change[] {
+  return after.fields.flatMap((owner) =>
+    movesOf(owner).flatMap(([member, source]): Change[] => {
+      const field = `${owner.name}.${member}`;
+      if (before.fields.every(({ name }) => name !== source) || moved.some(({ to }) => to.path === field))
+        return [];
+      const message = `Field ${source} cannot become ${field}, which must be new, and have the same type, list, translatable and marketSpecific.`;
+      return [{ severity: "dangerous", code: "moved_field", field, message }];
+    }),
+  );
+}
+
+function sharedMember({ own, member }: { own: Location; member: Location }): Change {
+  const message = `Field ${member.path} cannot be new: entries have values of ${own.path} there. Give it another name, or write these entries first.`;
+  return { severity: "dangerous", code: "moved_field", field: member.path, message };
+}
+
+/** Returns all stored names of a field. */
+function namesOf({ a, b, before, after }: Lists, field: FieldDefinition, other?: FieldDefinition): string[] {
+  const inSide = ({ names }: Side, scope: string, one: FieldDefinition) => [
+    names.storedOf(scope, one.name),
+    ...(names.formsOf(scope, one.name) ?? []).map(({ stored }) => stored),
+  ];
+  const now = other === undefined ? [] : inSide(b, after.scope, other);
+  return [...new Set([...inSide(a, before.scope, field), ...now])];
+}
+
+/** @param alike new fields that may have the values of the removed one */
+function removedField(name: string, was: string, alike: readonly FieldDefinition[]): Change {
+  const stay = `Field ${name} is removed; stored values of it stay until the entry's next write.`;
+  const removed: Change = { severity: "tightened", code: "removed_field", field: name, message: stay };
+  if (alike.length === 0) return removed;
+  const candidates = alike.map((one) => one.name);
+  const message = `Rename or remove? Field ${name} is removed, and ${joinNames(candidates)} of the same type is new. If a new field is the old one, add "was": "${was}" to it. Otherwise force the removal: stored values stay until the entry's next write.`;
+  return { ...removed, severity: "removal", candidates, message };
+}
+
+function renamedField(prefix: string, { name: was }: FieldDefinition, { name }: FieldDefinition): Change[] {
+  if (was === name) return [];
+  const message = `Field ${prefix}${was} becomes ${prefix}${name}. It keeps its values.`;
+  return [{ severity: "renamed", code: "renamed_field", field: prefix + name, message }];
+}
+
+/** Returns the change of a field whose values get another stored name. */
+function convertedField(
+  { a, b, before, after, prefix }: Lists,
+  field: FieldDefinition,
+  other: FieldDefinition,
+): Change[] {
+  const was = a.names.storedOf(before.scope, field.name);
+  const is = b.names.storedOf(after.scope, other.name);
+  if (was === is) return [];
+  const forms = b.names.formsOf(after.scope, other.name) ?? [];
+  const made = (stored: string, from: string) =>
+    forms.some((form) => form.stored === stored && form.from === from);
+  const { ruled } = conversionTo(is, was, forms);
+  // A conversion over other forms may lose what a direct one would keep.
+  const lossless = isLossless(field, other) && (made(is, was) || made(was, is)) && !ruled;
+  const told = FIELD_MEANING.flatMap((attribute) => {
+    const [from, to] = [field[attribute] ?? false, other[attribute] ?? false];
+    return from === to ? [] : [`${attribute} changes from ${from} to ${to}`];
+  });
+  const fate = ruled
+    ? "Rules convert the stored values when they are read."
+    : "Stored values are converted when they are read.";
+  return [
+    {
+      severity: "converted",
+      code: "converted_field",
+      field: prefix + other.name,
+      message: `Field ${prefix}${other.name}: ${joinNames(told)}. ${fate}`,
+      ...(lossless ? {} : { mayLose: true }),
+    },
+  ];
 }
 
 /**
- * Returns the application, the module and the stored schema name that a reference points to. The stored name does not
- * change when a schema gets a new id and keeps its entries.
+ * Returns the change of a unique field whose values are converted. Different values may become equal ones, also those
+ * that are written while the unique values are reserved.
  */
-function targetOf({ ref }: FieldDefinition): string | undefined {
-  if (ref === undefined) return undefined;
-  const [orb, module, schema = ""] = ref.split("/");
-  return `${orb}/${module}/${schemaToken(schema)}`;
+function convertedUnique(before: FieldDefinition, { name, unique }: FieldDefinition): Change[] {
+  if (before.unique !== true || unique !== true) return [];
+  const message = `Field ${name} stays unique: its converted values must differ.`;
+  return [{ severity: "claim", code: "added_unique", field: name, message }];
 }
 
-function compareKeys(from: OrbDocument, to: OrbDocument, field: FieldDefinition): Change[] {
-  const changes: Change[] = [];
-  const gone = (before: readonly string[], after: readonly string[]) =>
-    before.filter((key) => !after.includes(key));
-  const languages = field.translatable === true ? gone(from.languages, to.languages) : [];
-  const markets = field.marketSpecific === true ? gone(from.markets, to.markets) : [];
-  if (languages.length > 0) {
-    changes.push(
-      tightened(
-        field,
-        "removed_language",
-        `Field ${field.name} loses the languages ${languages.join(", ")}; stored values of them stay until the entry's next write.`,
-      ),
-    );
-  }
-  if (markets.length > 0) {
-    changes.push(
-      tightened(
-        field,
-        "removed_market",
-        `Field ${field.name} loses the markets ${markets.join(", ")}; stored values of them stay until the entry's next write.`,
-      ),
-    );
-  }
-  const moved =
-    (field.translatable === true && from.languages[0] !== to.languages[0]) ||
-    (field.marketSpecific === true && from.markets[0] !== to.markets[0]);
-  if (field.required === true && moved) {
-    changes.push(
-      tightened(
-        field,
-        "changed_default_key",
-        `Field ${field.name} is required in another default language or market.`,
-      ),
-    );
-  }
-  return changes;
+/** Compares the fields of objects and blocks. */
+function compareShapes(
+  { a, b, before: from, after: to, prefix, moved }: Lists,
+  before: FieldDefinition,
+  after: FieldDefinition,
+  roots: readonly string[],
+): Change[] {
+  const name = prefix + after.name;
+  const storedIn = ({ names }: Side, id: string) => (id === "" ? id : names.storedOf(COMPONENTS, id));
+  const shapes = new Map(
+    [...(shapesOf(after, componentsOf(b.document)) ?? [])].map(([id, list]) => [
+      storedIn(b, id),
+      { id, list },
+    ]),
+  );
+  return [...(shapesOf(before, componentsOf(a.document)) ?? [])].flatMap(([id, list]): Change[] => {
+    if (after.type === "richText" && id === BLOCK)
+      return compareText(before, { ...after, name }).map((one) => ({ ...one, roots }));
+    const other = shapes.get(storedIn(a, id));
+    if (other === undefined) {
+      const message = `Field ${name} no longer allows the component ${id}; stored blocks of it stay until the entry's next write.`;
+      return [{ ...tightened({ name }, "removed_component", message), roots }];
+    }
+    const message = `Component ${id} becomes ${other.id}. Its blocks keep their values.`;
+    const renamed: Change = { severity: "renamed", code: "renamed_component", field: name, roots, message };
+    const below = compareLists({
+      a,
+      b,
+      before: { list, scope: scopeWithin(a.names, from.scope, before, id) },
+      after: { list: other.list, scope: scopeWithin(b.names, to.scope, after, other.id) },
+      prefix: `${name}.`,
+      roots,
+      moved,
+    });
+    return id === other.id ? below : [renamed, ...below];
+  });
 }
 
-function tightened(field: FieldDefinition, code: string, message: string): Change {
-  return { severity: "tightened", code, field: field.name, message };
-}
-
-function narrowedEnum(before: FieldDefinition, after: FieldDefinition): boolean {
-  if (after.enum === undefined) return false;
-  if (before.enum === undefined) return true;
-  return before.enum.some((value) => !after.enum?.some((other) => equal(value, other)));
-}
-
-function narrowedBound(before: FieldDefinition, after: FieldDefinition, side: "min" | "max"): boolean {
-  const [was, is] = [before[side], after[side]];
-  if (is === undefined) return false;
-  if (was === undefined) return true;
-  if (typeof was === "number" && typeof is === "number") return side === "min" ? is > was : is < was;
-  const type = FIELD_TYPES[after.type];
-  const [old, now] = [type.parse(was, () => {}), type.parse(is, () => {})];
-  if (old === undefined || now === undefined) return true;
-  return side === "min" ? type.compare(now, old) > 0 : type.compare(now, old) < 0;
-}
-
-function snake(name: string): string {
-  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+/** Compares what a field of rich text allows. */
+function compareText(before: FieldDefinition, after: FieldDefinition): Change[] {
+  const [was, is] = [allowedIn(before), allowedIn(after)];
+  return (["styles", "marks", "lists", "links"] as const).flatMap((attribute) => {
+    const key = attribute === "links" ? linkKey : (name: string) => name;
+    const left = is[attribute].map(key);
+    const gone = was[attribute].filter((name) => !left.includes(key(name)));
+    if (gone.length === 0) return [];
+    const message = `Field ${after.name} no longer allows the ${attribute} ${gone.join(", ")}; texts that use them must be changed at the entry's next write.`;
+    return [tightened(after, "removed_format", message)];
+  });
 }

@@ -1,9 +1,7 @@
-/** Compiles a valid document into a form that is fast to use. Does no I/O, so results can be cached. */
+import { type CompiledField, compileField, type FieldCompiler, isRenamed } from "./compile-field.ts";
 import {
   accessLists,
   compileAccess,
-  compileFieldAccess,
-  type FieldAccess,
   liveRoleOf,
   NO_ROLES,
   type OrbRoles,
@@ -13,7 +11,6 @@ import {
 import type { Act } from "./document/acts.ts";
 import {
   DEFAULT_LANGUAGE,
-  type FieldDefinition,
   type ModuleDefinition,
   type ModuleType,
   type OrbDocument,
@@ -24,43 +21,17 @@ import {
   type Home,
   type HomeKey,
   homeKey,
-  homeOf,
   type SchemaToken,
   SUBJECT_TYPES,
   schemaToken,
 } from "./document/home.ts";
-import { FIELD_TYPES, type FieldType, type FilterOperator, type Rule } from "./fields/index.ts";
-import { listOperators } from "./fields/type.ts";
+import { sourceOf } from "./document/source.ts";
+import { compileWorkflow, type ReviewRule } from "./document/workflow.ts";
+import { type MovedField, movedFields } from "./names/moves.ts";
+import { MODULES, NameTable, type StoredNames, schemasOf, storedHome } from "./names/stored-names.ts";
+import { componentsOf, withNested } from "./nested.ts";
 
-export interface CompiledField {
-  readonly name: string;
-  readonly definition: FieldDefinition;
-  readonly type: FieldType;
-  readonly list: boolean;
-  readonly translatable: boolean;
-  readonly marketSpecific: boolean;
-  readonly sensitive: boolean;
-  readonly unique: boolean;
-  readonly required: boolean;
-  readonly access: FieldAccess;
-  /** Converts a value to text. Two values are equal exactly if their texts are equal. */
-  readonly equality: FieldType["token"];
-  /** Whether an index can answer equality filters on this field. Never true for lists, maps and sensitive fields. */
-  readonly indexed: boolean;
-  /** Whether the field has an ordered index (all entries sorted by this field), for sort orders and ranges. */
-  readonly ordered: boolean;
-  /** Whether `search` finds entries by the words of the field. */
-  readonly searched: boolean;
-  readonly sortable: boolean;
-  readonly operators: readonly FilterOperator[];
-  /**
-   * The schema that a reference field points to, by the name in message subjects, which never changes. The schema's
-   * current id is unknown here, because another application may own and rename the schema.
-   */
-  readonly target: { orb: string; module: string; schema: SchemaToken } | undefined;
-  readonly allowed: ReadonlySet<string> | undefined;
-  readonly rules: Rule;
-}
+export type { CompiledField };
 
 export interface CompiledSchema {
   readonly orb: string;
@@ -71,6 +42,10 @@ export interface CompiledSchema {
   readonly id: string;
   /** Identifies the schema's entries in the application's stream. */
   readonly home: Home;
+  /** Whether stored revisions have other names: of fields, of the schema or of its module. */
+  readonly renamed: boolean;
+  /** Fields of which some values are stored as those of members of objects, or reversed. */
+  readonly moved: readonly MovedField[];
   readonly definition: SchemaDefinition;
   readonly access: SchemaAccess;
   /**
@@ -79,11 +54,20 @@ export interface CompiledSchema {
    */
   readonly liveRole: "public" | "user" | "admin";
   readonly fields: ReadonlyMap<string, CompiledField>;
+  /** The fields of objects at all depths, by their names such as `seo.title`. */
+  readonly nested: ReadonlyMap<string, readonly CompiledField[]>;
   /**
    * Whether some callers may access an entry but not all of its fields. `read`: some may not read every field. `any`:
-   * some may not read or may not set every field.
+   * some may not read or may not set every field. `readers`: the fields whose own access rules limit who may read them,
+   * at all depths.
    */
-  readonly narrowed: { readonly read: boolean; readonly any: boolean };
+  readonly narrowed: {
+    readonly read: boolean;
+    readonly any: boolean;
+    readonly readers: readonly CompiledField[];
+  };
+  /** The fields that this view of the schema omits, each by its unique path. Empty for the schema itself. */
+  readonly omitted: readonly string[];
   readonly unique: readonly CompiledField[];
   readonly indexed: readonly CompiledField[];
   readonly ordered: readonly CompiledField[];
@@ -93,6 +77,10 @@ export interface CompiledSchema {
   readonly marketSpecific: readonly CompiledField[];
   readonly references: readonly CompiledField[];
   readonly files: readonly CompiledField[];
+  /** Whether some fields are not required while a rule is not met. */
+  readonly conditional: boolean;
+  /** Slugs that are made from another field. */
+  readonly slugs: readonly CompiledField[];
   readonly languages: readonly string[];
   readonly markets: readonly string[];
 }
@@ -127,18 +115,24 @@ export interface CompiledOrb {
   readonly handlerNames: ReadonlySet<string>;
   /** Operations (acts) that the document lets each handler perform for its callers, by full handler name. */
   readonly grants: ReadonlyMap<string, readonly Act[]>;
+  /** Full name of the handler that each schedule calls. */
+  readonly schedules: ReadonlyMap<string, string>;
   /** Whether the application has user accounts. */
   readonly usesAccess: boolean;
   readonly roles: OrbRoles;
+  /** Rules that decide which approvals a change set needs before it can be published. */
+  readonly review: readonly ReviewRule[];
   schema(module: string, schema?: string): CompiledSchema | undefined;
   /**
-   * Returns the schema whose entries are stored under a name. Stored revisions and references from other applications
-   * may use the name from an earlier definition, such as `product-variant` for `ProductVariant`.
+   * Returns the schema that has or had a name. Stored revisions and references from other applications may use the
+   * name from an earlier definition, such as `product-variant` for `ProductVariant`.
    */
   schemaNamed(module: string, schema: string): CompiledSchema | undefined;
 }
 
-export function compileOrb(document: OrbDocument): CompiledOrb {
+/** @param stored the names in stored data, if they differ from those of the document */
+export function compileOrb(document: OrbDocument, stored?: StoredNames): CompiledOrb {
+  const names = new NameTable(stored);
   const modules = new Map<string, CompiledModule>();
   const byHome = new Map<HomeKey, CompiledSchema>();
   const usesAccess = document.uses.some((use) => use.service === "access");
@@ -147,7 +141,7 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
   for (const definition of document.modules) {
     const schemas = new Map<string, CompiledSchema>();
     for (const schema of definition.schemas) {
-      const compiled = compileSchema(document, definition, schema, roles);
+      const compiled = compileSchema(document, definition, schema, roles, names);
       schemas.set(schema.id, compiled);
       byHome.set(homeKey(compiled.home), compiled);
     }
@@ -179,18 +173,31 @@ export function compileOrb(document: OrbDocument): CompiledOrb {
     handlers,
     handlerNames: new Set(handlers.values()),
     grants,
+    schedules: new Map(document.schedules?.map(({ id, handler }) => [id, handler])),
     usesAccess,
     roles,
+    review: compileWorkflow(document.workflow, roles),
     schema(module, schema) {
       const found = modules.get(module);
       return schema === undefined ? found?.only : found?.schemas.get(schema);
     },
     schemaNamed(module, schema) {
-      const type = modules.get(module)?.type;
-      const found = type === undefined ? undefined : byHome.get(homeKey(homeOf(type, schema)));
-      return found?.module === module ? found : undefined;
+      const found = modules.get(module) ?? modules.get(names.nowOf(MODULES, module) ?? "");
+      return found === undefined ? undefined : namedIn(found, schemaToken(schema), names);
     },
   };
+}
+
+function namedIn(
+  { type, schemas }: CompiledModule,
+  token: SchemaToken,
+  names: NameTable,
+): CompiledSchema | undefined {
+  const all = [...schemas.values()];
+  const called = (name: string) => all.find(({ id }) => schemaToken(id) === name);
+  const now = called(token);
+  if (now !== undefined || names.isEmpty) return now;
+  return called(names.nowOf(schemasOf(type), token) ?? "");
 }
 
 function routesOf(uses: OrbDocument["uses"]): Map<string, string> {
@@ -204,13 +211,30 @@ function routesOf(uses: OrbDocument["uses"]): Map<string, string> {
   );
 }
 
+const NOTHING_RENAMED = new NameTable(undefined);
+
 export function compileSchema(
-  document: Pick<OrbDocument, "id" | "languages" | "markets">,
+  document: Pick<OrbDocument, "id" | "languages" | "markets" | "components"> &
+    Partial<Pick<OrbDocument, "modules">>,
   module: Pick<ModuleDefinition, "id" | "type">,
   definition: SchemaDefinition,
   roles: OrbRoles = NO_ROLES,
+  names: NameTable = NOTHING_RENAMED,
 ): CompiledSchema {
-  const fields = new Map(definition.fields.map((field) => [field.name, compileField(field, roles)] as const));
+  const compiler: FieldCompiler = {
+    roles,
+    components: componentsOf(document),
+    names,
+    orb: document.id,
+    modules: document.modules ?? [],
+  };
+  const token = schemaToken(definition.id);
+  const home = storedHome(names, module.type, definition.id);
+  const scope = homeKey(home);
+  const fields = new Map(
+    definition.fields.map((field) => [field.name, compileField(compiler, field, { scope })] as const),
+  );
+  const moved = movedFields({ names, components: compiler.components, scope, fields: definition.fields });
   const access = compileAccess(accessLists(module.type, definition), roles);
   return {
     orb: document.id,
@@ -218,22 +242,35 @@ export function compileSchema(
     moduleType: module.type,
     subjectType: SUBJECT_TYPES[module.type],
     id: definition.id,
-    home: homeOf(module.type, definition.id),
+    home,
+    renamed:
+      home.schema !== token ||
+      names.storedOf(MODULES, module.id) !== module.id ||
+      moved.length > 0 ||
+      [...fields.values()].some(isRenamed),
+    moved,
     definition,
     access,
     liveRole: liveRoleOf(access),
     ...partsOf(fields),
+    omitted: [],
     languages: document.languages,
     markets: document.markets,
   };
 }
 
 function partsOf(fields: ReadonlyMap<string, CompiledField>) {
-  const all = [...fields.values()];
-  const read = all.some(({ access }) => access.read !== undefined);
+  const roots = [...fields.values()];
+  const all = roots.some(({ shapes }) => shapes !== undefined) ? roots.flatMap(withNested) : roots;
+  const readers = all.filter(({ access, parent }) => access.read !== undefined && access !== parent?.access);
+  const read = readers.length > 0;
   return {
     fields,
-    narrowed: { read, any: read || all.some(({ access }) => access.write !== undefined) },
+    nested: Map.groupBy(
+      all.filter(({ parent, isPart }) => parent !== undefined && !isPart),
+      ({ name }) => name,
+    ),
+    narrowed: { read, any: read || all.some(({ access }) => access.write !== undefined), readers },
     unique: all.filter((field) => field.unique),
     indexed: all.filter((field) => field.indexed),
     ordered: all.filter((field) => field.ordered),
@@ -241,60 +278,53 @@ function partsOf(fields: ReadonlyMap<string, CompiledField>) {
     sensitive: all.filter((field) => field.sensitive),
     translatable: all.filter((field) => field.translatable),
     marketSpecific: all.filter((field) => field.marketSpecific),
-    references: all.filter((field) => field.target !== undefined),
+    references: all.filter((field) => field.targets.length > 0),
+    conditional: all.some(({ definition }) => definition.showIf !== undefined),
+    slugs: all.filter(({ definition }) => sourceOf(definition) !== undefined),
     files: all.filter(({ definition }) => definition.type === "file"),
   } satisfies Partial<CompiledSchema>;
 }
 
-/** Returns a copy of a schema with only the named fields, as if the document did not contain the others. */
-export function withFields(schema: CompiledSchema, names: ReadonlySet<string>): CompiledSchema {
-  return { ...schema, ...partsOf(new Map([...schema.fields].filter(([name]) => names.has(name)))) };
+/** Returns a copy of a schema without some fields, at any depth, as if the document did not contain them. */
+export function withoutFields(schema: CompiledSchema, omitted: ReadonlySet<CompiledField>): CompiledSchema {
+  const parts = partsOf(membersWithout(schema.fields, undefined, omitted));
+  return { ...schema, ...parts, omitted: [...omitted].map(pathOf) };
 }
 
-function compileField(definition: FieldDefinition, roles: OrbRoles): CompiledField {
-  const type = FIELD_TYPES[definition.type];
-  const list = definition.list === true;
-  const translatable = definition.translatable === true;
-  const marketSpecific = definition.marketSpecific === true;
-  const sensitive = definition.sensitive === true;
-  const unique = definition.unique === true;
-  const single = !list && !translatable && !marketSpecific && !sensitive;
-  const [orb, module, schema] = definition.ref?.split("/") ?? [];
-  return {
-    name: definition.name,
-    definition,
-    type,
-    list,
-    translatable,
-    marketSpecific,
-    sensitive,
-    unique,
-    equality: (unique ? type.uniqueToken : undefined) ?? type.token,
-    required: definition.required === true,
-    access: compileFieldAccess(definition.access, roles),
-    indexed:
-      single &&
-      (definition.enum !== undefined ||
-        unique ||
-        definition.type === "boolean" ||
-        definition.type === "reference"),
-    ordered: single && definition.index === "ordered" && type.orderable,
-    searched: !sensitive && definition.search === true && type.searchable,
-    sortable: !list && !sensitive && type.sortable,
-    operators: sensitive ? [] : list ? listOperators(type) : type.operators,
-    target:
-      orb !== undefined && module !== undefined && schema !== undefined
-        ? { orb, module, schema: schemaToken(schema) }
-        : undefined,
-    allowed:
-      definition.enum === undefined
-        ? undefined
-        : new Set(definition.enum.map((value) => enumToken(type, value) ?? "")),
-    rules: type.rules(definition),
-  };
+/** Returns the path of a field, which differs for two components of one field of blocks. */
+function pathOf({ key, parent, component }: CompiledField): string {
+  return parent === undefined ? key : `${pathOf(parent)}/${component ?? ""}/${key}`;
 }
 
-function enumToken(type: FieldType, value: string | number | boolean): string | null {
-  const normal = type.parse(value, () => {});
-  return normal === undefined ? null : type.token(normal);
+function membersWithout(
+  fields: ReadonlyMap<string, CompiledField>,
+  parent: CompiledField | undefined,
+  omitted: ReadonlySet<CompiledField>,
+): Map<string, CompiledField> {
+  const left = [...fields].filter(([, field]) => !omitted.has(field));
+  return new Map(left.map(([key, field]) => [key, fieldWithout(field, parent, omitted)]));
+}
+
+/** @param parent the copy of the field whose objects have the field */
+function fieldWithout(
+  field: CompiledField,
+  parent: CompiledField | undefined,
+  omitted: ReadonlySet<CompiledField>,
+): CompiledField {
+  if (field.shapes === undefined) return field.parent === parent ? field : { ...field, parent };
+  if (field.parent === parent && withNested(field).every((one) => !omitted.has(one))) return field;
+  const shapes = new Map<string, ReadonlyMap<string, CompiledField>>();
+  const copy: CompiledField = { ...field, parent, shapes };
+  for (const [shape, members] of field.shapes) shapes.set(shape, membersWithout(members, copy, omitted));
+  return copy;
+}
+
+/** Returns whether each value of the field belongs to one entry, so that it can address the entry. */
+export function isKey({ unique, indexed, parent }: CompiledField): boolean {
+  return unique && indexed && parent === undefined;
+}
+
+/** Returns the fields of a schema whose values address its entries. */
+export function keyFields(schema: CompiledSchema): CompiledField[] {
+  return schema.unique.filter(isKey);
 }

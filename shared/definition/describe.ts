@@ -1,22 +1,32 @@
 /** Describes the values of entries in OpenAPI 3.0, as precisely as OpenAPI allows. */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
+import { sourceOf } from "./document/source.ts";
+import { refsOf } from "./document/targets.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
+import { inLanguage } from "./languages.ts";
 import { isPortable } from "./portable.ts";
-import { MAX_ITEMS } from "./validate.ts";
+import { ITEM_KEY, MAX_ITEMS } from "./validate.ts";
+import { allFields, KEY, TYPE } from "./walk.ts";
 
 export interface ValuesForm {
   /**
    * Purpose of the described values. `new`: to create an entry. `change`: to change an entry. `answer`: in a
-   * response. `partial`: in a response that may lack required values.
+   * response. `partial`: in a response that may lack required values. `patch`: to change parts of an entry, also single
+   * items of lists by their keys.
    */
-  use: "new" | "change" | "answer" | "partial";
+  use: "new" | "change" | "patch" | "answer" | "partial";
   /** `one`: values in one language and market. `all`: maps with the values in all languages and markets. */
   locales: "one" | "all";
   /** Whether maps list every language and market by name. Otherwise the schema of a map allows any key. */
   named: boolean;
   /** Whether the response may contain sensitive values instead of masks. */
   revealed?: boolean;
+  /**
+   * Adds a schema to the document, and returns a reference to it. Blocks then have a discriminator, which needs
+   * references. Without it, their schemas are described in place.
+   */
+  share?: (name: string, schema: JsonSchema) => { $ref: string };
 }
 
 /** Maximum bytes of an OpenAPI description that lists every language and market. */
@@ -30,10 +40,12 @@ const MASKED: JsonSchema = { type: "string", enum: [MASK] };
  */
 export function listsNames(schemas: Iterable<CompiledSchema>): boolean {
   let bytes = 0;
-  for (const { fields, languages, markets } of schemas) {
-    for (const field of fields.values()) {
+  for (const schema of schemas) {
+    const { languages, markets } = schema;
+    for (const field of allFields(schema)) {
       if (!isLocalized(field)) continue;
-      const each = JSON.stringify(valueSchema(field).schema).length;
+      const form: ValuesForm = { use: "answer", locales: "one", named: false };
+      const each = JSON.stringify(valueSchema(schema, field, form).schema).length;
       bytes +=
         each * (field.translatable ? languages.length : 1) * (field.marketSpecific ? markets.length : 1);
     }
@@ -60,10 +72,17 @@ export function valuesSchema(schema: CompiledSchema, form: ValuesForm): JsonSche
   };
 }
 
-function isRequired({ required, definition, access }: CompiledField, { use }: ValuesForm): boolean {
-  if (!required) return false;
+const isInput = ({ use }: ValuesForm) => use === "new" || use === "change" || use === "patch";
+
+function isRequired(field: CompiledField, form: ValuesForm): boolean {
+  const { required, always, definition, narrowedInside } = field;
+  const { use } = form;
+  if (always) return isInput(form) ? definition.default === undefined : true;
+  if (!required || definition.showIf !== undefined) return false;
   return (
-    (use === "new" && definition.default === undefined) || (use === "answer" && access.read === undefined)
+    (use === "new" && definition.default === undefined && sourceOf(definition) === undefined) ||
+    // An answer omits an object if the caller may read none of its values.
+    (use === "answer" && definition.access?.read === undefined && !narrowedInside)
   );
 }
 
@@ -71,34 +90,45 @@ function isRequired({ required, definition, access }: CompiledField, { use }: Va
  * Returns whether the schema must exclude null and empty values. A request that changes an entry may contain them, to
  * clear a value in one language.
  */
-const isFilled = ({ required }: CompiledField, { use }: ValuesForm) =>
-  required && (use === "new" || use === "answer");
+const isFilled = ({ required, definition }: CompiledField, { use }: ValuesForm) =>
+  required &&
+  definition.showIf === undefined &&
+  ((use === "new" && sourceOf(definition) === undefined) || use === "answer");
 
 function fieldSchema(schema: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
   const { definition } = field;
-  const { schema: value, note } = shownValue(field, form);
+  const { message } = definition;
+  const { schema: value, note } = shownValue(schema, field, form);
   const isMap = form.locales === "all" && isLocalized(field);
   const filled = isFilled(field, form);
   const notes = [
     definition.description ?? definition.label,
     note,
+    message === undefined
+      ? undefined
+      : `Pattern: ${typeof message === "string" ? message : inLanguage(message, schema.languages)}.`,
     field.sensitive ? `Sensitive: responses show ${MASK}. Send it back to keep the value.` : undefined,
     field.unique ? "Unique." : undefined,
-    field.target === undefined ? undefined : `Entry of ${definition.ref}.`,
+    field.targets.length === 0 ? undefined : `Entry of ${refsOf(definition).join(" or ")}.`,
+    field.definition.type === "richText" ? richTextNote(form) : undefined,
     isMap && field.marketSpecific ? "By market." : undefined,
     isMap && field.translatable ? "By language." : undefined,
     definition.access?.read === undefined ? undefined : `Only for ${definition.access.read.join(", ")}.`,
     definition.access?.write === undefined ? undefined : `Set by ${definition.access.write.join(", ")}.`,
   ].filter((text) => text !== undefined);
   const { default: standard } = definition;
-  const isInput = form.use === "new" || form.use === "change";
   const whole = isMap ? mapSchema(schema, field, form, value) : filled ? notEmpty(value) : value;
   return {
-    ...(filled ? whole : orNull(whole)),
+    ...(filled || (field.always && !isInput(form)) ? whole : orNull(whole)),
     ...(notes.length > 0 ? { description: notes.join(" ") } : {}),
-    ...(standard === undefined || !isInput || isMap ? {} : { default: standard as Json }),
+    ...(standard === undefined || !isInput(form) || isMap ? {} : { default: standard as Json }),
   };
 }
+
+const richTextNote = (form: ValuesForm) =>
+  isInput(form)
+    ? "Portable Text, or Markdown or HTML that the platform converts to it."
+    : "Portable Text. With the parameter richText, a text.";
 
 /** Returns the JSON Schema of a value that is a map by market, by language, or by both. */
 function mapSchema(
@@ -151,15 +181,98 @@ interface ValueSchema {
   note: string | undefined;
 }
 
-function shownValue(field: CompiledField, { use, revealed = false }: ValuesForm): ValueSchema {
-  if (!field.sensitive || use === "new") return valueSchema(field);
-  if (use !== "change" && !revealed) return { schema: MASKED, note: undefined };
-  const { schema, note } = valueSchema(field);
+function shownValue(of: CompiledSchema, field: CompiledField, form: ValuesForm): ValueSchema {
+  const { use, revealed = false } = form;
+  if (!field.sensitive || use === "new") return valueSchema(of, field, form);
+  if (use !== "change" && use !== "patch" && !revealed) return { schema: MASKED, note: undefined };
+  const { schema, note } = valueSchema(of, field, form);
   return { schema: { anyOf: [schema, MASKED] }, note };
 }
 
+/** Describes the value of a field of objects in one language and market. */
+function objectsSchema(of: CompiledSchema, field: CompiledField, form: ValuesForm): JsonSchema {
+  const shapes = [...(field.shapes ?? [])].map(
+    ([component, fields]) =>
+      [component, objectSchema(of, field, form, component, [...fields.values()])] as const,
+  );
+  const [[, only] = ["", {}]] = shapes;
+  const item: JsonSchema = shapes.length > 1 ? oneOfBlocks(field, form, shapes) : only;
+  if (!field.list) return item;
+  const list: JsonSchema = { type: "array", items: item, maxItems: MAX_ITEMS };
+  const others = isInput(form) && field.definition.type === "richText" ? MARKUP : [];
+  if (form.use !== "patch") return others.length === 0 ? list : { anyOf: [list, ...others] };
+  return {
+    anyOf: [
+      list,
+      ...others,
+      {
+        type: "object",
+        description:
+          "Changes of single items by their keys. null removes an item. `_after` moves or adds it: behind the item with that key, or to the beginning if null.",
+        additionalProperties: { type: "object", nullable: true, additionalProperties: true },
+      },
+    ],
+  };
+}
+
+function oneOfBlocks(
+  { name, repeated }: CompiledField,
+  { share }: ValuesForm,
+  shapes: readonly (readonly [component: string, schema: JsonSchema])[],
+): JsonSchema {
+  // The same field can be in several components of a field around it. Its schemas are then described in place.
+  if (share === undefined || repeated) return { oneOf: shapes.map(([, schema]) => schema) };
+  const refs = shapes.map(
+    ([component, schema]) => [component, share(`${name}.${component}`, schema)] as const,
+  );
+  return {
+    oneOf: refs.map(([, ref]) => ref),
+    discriminator: {
+      propertyName: TYPE,
+      mapping: Object.fromEntries(refs.map(([component, { $ref }]) => [component, $ref])),
+    },
+  };
+}
+/** Rich text in the markup languages that the platform converts. */
+const MARKUP = ["markdown", "html"].map(
+  (name): JsonSchema => ({
+    type: "object",
+    properties: { [name]: { type: "string" } },
+    required: [name],
+    additionalProperties: false,
+  }),
+);
+
+function objectSchema(
+  of: CompiledSchema,
+  { list, blocks }: CompiledField,
+  form: ValuesForm,
+  component: string,
+  fields: readonly CompiledField[],
+): JsonSchema {
+  const own: { [name: string]: JsonSchema } = {
+    ...(blocks ? { [TYPE]: { type: "string", enum: [component] } } : {}),
+    ...(list ? { [KEY]: { type: "string", pattern: ITEM_KEY.source } } : {}),
+  };
+  const required = [
+    ...Object.keys(own).filter((name) => name !== KEY || !isInput(form)),
+    ...fields.filter((field) => isRequired(field, form)).map(({ key }) => key),
+  ];
+  return {
+    type: "object",
+    properties: {
+      ...own,
+      ...Object.fromEntries(fields.map((field) => [field.key, fieldSchema(of, field, form)])),
+    },
+    ...(required.length > 0 ? { required } : {}),
+    additionalProperties: false,
+  };
+}
+
 /** Describes a field's value in one language and market. */
-function valueSchema({ type, definition, list }: CompiledField): ValueSchema {
+function valueSchema(of: CompiledSchema, field: CompiledField, form: ValuesForm): ValueSchema {
+  const { type, definition, list } = field;
+  if (field.shapes !== undefined) return { schema: objectsSchema(of, field, form), note: undefined };
   const { description, pattern, ...rules } = type.jsonSchema(definition);
   const { maxLength: _, ...others } = rules;
   const rest = definition.enum === undefined ? rules : others;

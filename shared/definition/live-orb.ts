@@ -3,6 +3,30 @@ import type { OrbDocument } from "./document/document.ts";
 import type { Home } from "./document/home.ts";
 
 /**
+ * Messages that the broker has lost from an application's stream. Until an operator decides about them, the application
+ * cannot be written, unless `writable` is set.
+ */
+export interface StreamLoss {
+  /** First and last sequence number of what is concerned. */
+  from: number;
+  to: number;
+  /** ISO 8601 time at which the loss was found. */
+  at: string;
+  /** Set if all revisions are there, and only other messages are missing, such as those of an index. */
+  writable?: true | undefined;
+}
+
+export function stopsWrites(loss: StreamLoss | undefined): loss is StreamLoss {
+  return loss !== undefined && loss.writable !== true;
+}
+
+/** Returns the header by which each response about an application says that its stream has lost messages. */
+export function lossHeaders(loss: StreamLoss | undefined): Record<string, string> {
+  if (loss === undefined) return {};
+  return { "orb-damaged": `from=${loss.from}, to=${loss.to}, since="${loss.at}"` };
+}
+
+/**
  * The fence of an application: a marker message in its stream that each publication of a definition replaces. A write
  * expects the marker of its own definition, so the broker rejects a write under an older definition. See
  * `stored/fence.ts`.
@@ -12,6 +36,8 @@ export interface Fence {
   incarnation: number;
   /** Sequence number of the last message that changed the fence. 0 if no message has changed it yet. */
   seq: number;
+  /** The loss of the application's stream. Unless it is `writable`, no write can expect this fence. Never stored in a fence. */
+  loss?: StreamLoss | undefined;
 }
 
 /** The published definition of an application, ready for use. */
@@ -29,4 +55,6 @@ export interface LiveOrb {
    * Schemas whose older entries are not yet in all indexes of this definition. Queries must not rely on these indexes.
    */
   pending?: readonly Home[] | undefined;
+  /** For each schedule, the revision of the definition with which it was published. */
+  scheduled?: Readonly<Record<string, number>> | undefined;
 }

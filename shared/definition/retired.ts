@@ -3,15 +3,27 @@
  * adds the same field or schema again.
  */
 import { AppError } from "../kernel/errors.ts";
-import { FIELD_MEANING, type FieldMeaning, meaningChanges, type SchemaChange } from "./compat.ts";
+import type { PlacedChange } from "./changes.ts";
+import type { NamesOfBoth } from "./compat.ts";
+import { FIELD_MEANING, type FieldMeaning, meaningChanges } from "./compat-fields.ts";
 import type {
   FieldDefinition,
   ModuleDefinition,
   OrbDocument,
   SchemaDefinition,
 } from "./document/document.ts";
-import { type HomeKey, homeKey, homeOf } from "./document/home.ts";
+import { type Home, type HomeKey, homeKey, homeOf, schemaToken } from "./document/home.ts";
+import {
+  COMPONENTS,
+  MODULES,
+  NameTable,
+  type StoredNames,
+  scopeWithin,
+  storedHome,
+} from "./names/stored-names.ts";
+import { type Components, componentsOf, shapesOf } from "./nested.ts";
 
+/** Names are those in stored data. */
 export interface Retired {
   module: string;
   moduleType: ModuleDefinition["type"];
@@ -26,14 +38,19 @@ const MOST_FIELDS = 2_000;
 interface SchemaLocation {
   module: ModuleDefinition;
   schema: SchemaDefinition;
+  home: Home;
 }
 
-const keyOf = ({ moduleType, schema }: Retired): HomeKey => homeKey(homeOf(moduleType, schema));
+const homeIn = ({ moduleType, schema }: Retired): Home => homeOf(moduleType, schema);
+const keyOf = (one: Retired): HomeKey => homeKey(homeIn(one));
 
-function placesOf(document: OrbDocument): Map<HomeKey, SchemaLocation> {
+function placesOf(document: OrbDocument, names: NameTable): Map<HomeKey, SchemaLocation> {
   return new Map(
     document.modules.flatMap((module) =>
-      module.schemas.map((schema) => [homeKey(homeOf(module.type, schema.id)), { module, schema }]),
+      module.schemas.map((schema) => {
+        const home = storedHome(names, module.type, schema.id);
+        return [homeKey(home), { module, schema, home }] as const;
+      }),
     ),
   );
 }
@@ -45,28 +62,88 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
   return meaning;
 }
 
+/** What determines how the values of a field are read, under its stored name. */
+interface StoredMeaning extends FieldMeaning {
+  /** The names on the way to the field, as the document has them. */
+  shown: string;
+}
+
+/** Where a list of fields is. */
+interface Around {
+  names: NameTable;
+  components: Components;
+  scope: string;
+  stored: string;
+  shown: string;
+}
+
+/**
+ * Returns what determines how the values of fields are read, also inside their objects. The name of a field inside
+ * objects has the stored names on the way to it, and those of components, such as `sections.quote.text`.
+ */
+function meaningsOf(fields: readonly FieldDefinition[], around: Around): StoredMeaning[] {
+  const { names, components, scope } = around;
+  return fields.flatMap((field) => {
+    const name = around.stored + names.storedOf(scope, field.name);
+    const shown = around.shown + field.name;
+    const inner = [...(shapesOf(field, components) ?? [])].flatMap(([component, below]) => {
+      const stored = component === "" ? `${name}.` : `${name}.${names.storedOf(COMPONENTS, component)}.`;
+      const within = { names, components, scope: scopeWithin(names, scope, field, component) };
+      const path = component === "" ? `${shown}.` : `${shown}.${component}.`;
+      return meaningsOf(below, { ...within, stored, shown: path });
+    });
+    return [{ ...meaningOf(field), name, shown }, ...inner];
+  });
+}
+
+function meaningsIn(document: OrbDocument, names: NameTable, place: SchemaLocation | undefined) {
+  if (place === undefined) return [];
+  const scope = homeKey(place.home);
+  return meaningsOf(place.schema.fields, {
+    names,
+    components: componentsOf(document),
+    scope,
+    stored: "",
+    shown: "",
+  });
+}
+
+const rootOf = (name: string): string => name.split(".", 1)[0] ?? name;
+
 /**
  * Lists how a new document affects stored values, if it adds fields and schemas that existed before and were removed.
+ * @param names names in stored data
  */
-export function compareRetired(retired: readonly Retired[], to: OrbDocument): SchemaChange[] {
-  const places = placesOf(to);
-  return retired.flatMap((one): SchemaChange[] => {
+export function compareRetired(
+  retired: readonly Retired[],
+  to: OrbDocument,
+  names?: StoredNames,
+): PlacedChange[] {
+  const table = new NameTable(names);
+  const places = placesOf(to, table);
+  return retired.flatMap((one): PlacedChange[] => {
     const place = places.get(keyOf(one));
     if (place === undefined) return [];
-    const { module, moduleType, whole } = one;
+    const { moduleType, whole } = one;
+    const { home } = place;
     const schema = place.schema.id;
-    const at = { module, moduleType, schema };
-    if (whole && place.module.id !== module) {
-      const message = `The entries that were stored as ${module}/${one.schema} would become those of ${place.module.id}/${schema}.`;
-      return [{ ...at, severity: "dangerous", code: "moved_schema", message }];
+    const module = place.module.id;
+    const at = { module, moduleType, schema, home };
+    if (whole && table.storedOf(MODULES, module) !== one.module) {
+      const message = `The entries that were stored as ${one.module}/${one.schema} would become those of ${module}/${schema}.`;
+      return [{ ...at, module: one.module, severity: "dangerous", code: "moved_schema", message }];
     }
     const before = new Map(one.fields.map((field) => [field.name, field]));
-    const changes: SchemaChange[] = place.schema.fields.flatMap((field) => {
+    const changes = meaningsIn(to, table, place).flatMap((field): PlacedChange[] => {
       const was = before.get(field.name);
       if (was === undefined) return [];
-      return meaningChanges(was, field).map((change) => ({
+      return meaningChanges(was, { ...field, name: field.shown }).map((change) => ({
         ...at,
         ...change,
+        roots: [
+          rootOf(field.name),
+          ...(table.formsOf(homeKey(home), rootOf(field.shown)) ?? []).map(({ stored }) => stored),
+        ],
         message: `${change.message} Entries still have values from before the field was removed.`,
       }));
     });
@@ -87,25 +164,30 @@ export function retiredAfter(
   retired: readonly Retired[],
   to: OrbDocument,
   counts: ReadonlyMap<HomeKey, number>,
+  names: NamesOfBoth = {},
 ): Retired[] {
-  const places = placesOf(to);
+  const [before, after] = [new NameTable(names.from), new NameTable(names.to)];
+  const places = placesOf(to, after);
   const known = new Map(retired.map((one) => [keyOf(one), one]));
-  for (const [home, { module, schema }] of placesOf(from)) {
+  for (const [home, place] of placesOf(from, before)) {
+    const { module, schema } = place;
     const gone = known.get(home)?.fields ?? [];
-    const names = new Set(schema.fields.map(({ name }) => name));
+    const fields = meaningsIn(from, before, place).map(({ shown: _, ...meaning }) => meaning);
+    const names = new Set(fields.map(({ name }) => name));
     known.set(home, {
-      module: module.id,
+      module: before.storedOf(MODULES, module.id),
       moduleType: module.type,
-      schema: schema.id,
+      schema: place.home.schema === schemaToken(schema.id) ? schema.id : place.home.schema,
       whole: false,
-      fields: [...schema.fields, ...gone.filter(({ name }) => !names.has(name))].map(meaningOf),
+      fields: [...fields, ...gone.filter(({ name }) => !names.has(name))],
     });
   }
   const out: Retired[] = [];
   for (const [home, one] of known) {
     if ((counts.get(home) ?? 0) === 0) continue;
     const place = places.get(home);
-    const names = new Set(place?.schema.fields.map((field: FieldDefinition) => field.name));
+    const present = meaningsIn(to, after, place);
+    const names = new Set(present.map(({ name }) => name));
     const fields = one.fields.filter(({ name }) => !names.has(name));
     const whole = place === undefined;
     if (whole || fields.length > 0) out.push({ ...one, whole, fields });

@@ -4,14 +4,23 @@
  */
 import type { Fault } from "../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/faults.ts";
-import { isObject } from "../kernel/json.ts";
+import { newKey } from "../kernel/ids.ts";
+import { equal, isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
 import { MASK } from "./document/mask.ts";
 import type { Json } from "./fields/index.ts";
+import { MAX_ITEMS } from "./fields/parts/paragraphs.ts";
+import { inLanguage } from "./languages.ts";
+import { itemWith, KEY, keyOf, membersOf, shapeOf, TYPE, type Values } from "./walk.ts";
 
-export const MAX_ITEMS = 1_000;
+/** Maximum values inside all objects of an entry. Defaults can multiply the values of a small request. */
+export const MAX_NESTED = 20_000;
+/** Maximum characters that defaults of fields inside objects may add to an entry, as JSON. */
+const MAX_DEFAULTS = 512 * 1024;
+/** Key of an item in a list of objects. */
+export const ITEM_KEY = /^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$/;
 
-export type Values = { [field: string]: Json };
+export { MAX_ITEMS, type Values };
 
 export interface ValidateOptions {
   /**
@@ -21,6 +30,12 @@ export interface ValidateOptions {
   existing?: Readonly<Values> | undefined;
   /** JSON Pointer of the values in the request. Default: `/values`. */
   base?: string;
+  /** Languages of the texts for people, preferred first. The orb's languages follow. */
+  languages?: (() => readonly string[]) | undefined;
+  /** Whether the values will be published. Some fields then need a value in every language. */
+  publish?: boolean;
+  /** Returns a random key for an item of a list that has none. */
+  newKey?: () => string;
 }
 
 export interface Validated {
@@ -50,25 +65,60 @@ export function validateValues(
     const fault = unknownField(schema, `${base}/${escapeSegment(name)}`, [...schema.fields.keys()]);
     faults.add(fault.path, fault.code, fault.message);
   }
+  const reading: Reading = { schema, masked, options, nested: 0, defaults: 0 };
   for (const field of schema.fields.values()) {
     const at: ValuePath = {
-      schema,
+      reading,
       field,
       report: faults.at(`${base}/${field.name}`),
-      masked,
       existing: options.existing === undefined ? undefined : get(options.existing, field.name),
       trail: [field.name],
     };
-    const given = get(input, field.name);
-    const raw = given === undefined ? defaultOf(schema, field) : given;
-    const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
-    if (value !== undefined) values[field.name] = value;
-    // The request has emptied this field. Store null, because the next validation would set a missing field to its
-    // default.
-    else if (given !== undefined && field.definition.default !== undefined) values[field.name] = null;
-    if (field.required) checkRequired(at, value, raw);
+    member(at, get(input, field.name), values);
   }
   return { values, masked, faults: faults.list() };
+}
+
+/**
+ * Returns what is wrong with a value of a field by the rules of its definition, in all its languages and markets.
+ * Undefined if nothing is. Requires a value only of fields that are always shown. The fault's path is the one inside the
+ * value.
+ */
+export function valueFault(schema: CompiledSchema, field: CompiledField, value: unknown): Fault | undefined {
+  const { faults } = alone(schema, field, value);
+  return faults.list().find(({ code }) => code !== "required" || field.definition.showIf === undefined);
+}
+
+/**
+ * Returns the form in which a value of a field is stored. If the value is undefined, returns that of the field's default.
+ * Undefined if nothing would be stored, or the value is not valid.
+ */
+export function storedForm(schema: CompiledSchema, field: CompiledField, value: unknown): Json | undefined {
+  const { faults, stored } = alone(schema, field, value);
+  return faults.list().every(({ code }) => code === "required") ? stored : undefined;
+}
+
+/** Validates one value of a field, as if the entry had no other values. */
+function alone(schema: CompiledSchema, field: CompiledField, value: unknown) {
+  const faults = new Faults();
+  const values: Values = {};
+  const reading: Reading = { schema, masked: [], options: {}, nested: 0, defaults: 0 };
+  member({ reading, field, report: faults.at(""), existing: undefined, trail: [field.name] }, value, values);
+  return { faults, stored: values[field.key] };
+}
+
+/** Validates one member of the values, or of an object in them, and adds it to `values`. */
+function member(at: ValuePath, given: unknown, values: Values): void {
+  const { field, reading } = at;
+  const raw = given === undefined ? defaultOf(reading.schema, field) : given;
+  const value = raw === null || raw === undefined ? undefined : marketsOf(at, raw);
+  if (value !== undefined) values[field.key] = value;
+  // The request has emptied this field. Store null, because the next validation would set a missing field to its
+  // default.
+  else if (given !== undefined && field.definition.default !== undefined) values[field.key] = null;
+  if (field.required) checkRequired(at, value, raw);
+  if (field.definition.required === "allLanguages" && reading.options.publish === true)
+    checkLanguages(at, value);
 }
 
 /** @param known names of the fields that the error message lists */
@@ -77,11 +127,21 @@ export function unknownField(schema: CompiledSchema, path: string, known: readon
   return { path, code: "unknown_property", message };
 }
 
-interface ValuePath {
+/** The validation of one entry. */
+interface Reading {
   schema: CompiledSchema;
+  masked: string[][];
+  options: ValidateOptions;
+  /** Number of values inside objects. */
+  nested: number;
+  /** Characters of the defaults inside objects. */
+  defaults: number;
+}
+
+interface ValuePath {
+  reading: Reading;
   field: CompiledField;
   report: Report;
-  masked: string[][];
   existing: unknown;
   trail: string[];
 }
@@ -98,12 +158,12 @@ function below(at: ValuePath, key: string): ValuePath {
 
 function marketsOf(at: ValuePath, raw: unknown): Json | undefined {
   if (!at.field.marketSpecific) return languagesOf(at, raw);
-  return mapOf(at, raw, at.schema.markets, "market", languagesOf);
+  return mapOf(at, raw, at.reading.schema.markets, "market", languagesOf);
 }
 
 function languagesOf(at: ValuePath, raw: unknown): Json | undefined {
   if (!at.field.translatable) return leaf(at, raw);
-  return mapOf(at, raw, at.schema.languages, "language", leaf);
+  return mapOf(at, raw, at.reading.schema.languages, "language", leaf);
 }
 
 /** Validates a map by market or language. An empty map counts as no value. */
@@ -139,37 +199,186 @@ function leaf(at: ValuePath, raw: unknown): Json | undefined {
       report("mask", "must not be the mask, because no value is stored yet. Send the value itself.");
       return undefined;
     }
-    at.masked.push(at.trail);
+    at.reading.masked.push(at.trail);
     return MASK;
   }
-  if (!field.list) return single(field, raw, report);
+  if (!field.list) return field.shapes === undefined ? single(at, raw, report) : objectOf(at, raw);
   if (!Array.isArray(raw)) {
-    report("type", "must be a list");
+    const isText = field.definition.type === "richText";
+    report(
+      "type",
+      isText ? "must be a list of blocks, or an object with only markdown or html" : "must be a list",
+    );
     return undefined;
   }
   if (raw.length > MAX_ITEMS) {
     report("too_many", `must have at most ${MAX_ITEMS} items`);
     return undefined;
   }
+  if (field.shapes !== undefined) return itemsOf(at, raw);
   const list: Json[] = [];
   for (const [index, item] of raw.entries()) {
-    const value = single(field, item, (code, message, sub = "") => report(code, message, `/${index}${sub}`));
+    const value = single(at, item, (code, message, sub = "") => report(code, message, `/${index}${sub}`));
     if (value !== undefined) list.push(value);
   }
   return list;
 }
 
-function single(field: CompiledField, raw: unknown, report: Report): Json | undefined {
-  const value = field.type.parse(raw, report);
+/** Validates an object and its members. An object without any value counts as no value. */
+function objectOf(at: ValuePath, raw: unknown): Json | undefined {
+  if (!isObject(raw)) {
+    at.report("type", "must be an object with one property for each field");
+    return undefined;
+  }
+  const object = told(at, raw);
+  const values = object === undefined ? undefined : membersIn(at, object, []);
+  return values === undefined || Object.keys(values).length === 0 ? undefined : values;
+}
+
+/**
+ * Returns an object that tells its shape as the definition writes it. If there is only one shape, the object need not
+ * tell it. Reports a shape that the field does not allow.
+ */
+function told({ field, report }: ValuePath, raw: Readonly<Record<string, unknown>>) {
+  const { kind, shapes } = field;
+  if (kind === undefined || shapes === undefined) return raw;
+  const allowed = [...shapes.values()].flatMap((fields) => fields.get(kind)?.definition.enum ?? []);
+  const given = get(raw, kind) ?? (allowed.length === 1 ? allowed[0] : undefined);
+  const named = shapes.get(shapeOf(field, { [kind]: given }))?.get(kind)?.definition.enum?.[0];
+  if (named !== undefined) return { ...raw, [kind]: named };
+  report(
+    given === undefined ? "required" : "enum",
+    `must be one of: ${joinNames(allowed.map(String))}`,
+    `/${kind}`,
+  );
+  return undefined;
+}
+
+/** @param own names of members that are no fields */
+function membersIn(
+  at: ValuePath,
+  raw: Readonly<Record<string, unknown>>,
+  own: readonly string[],
+): Values | undefined {
+  const { reading, existing } = at;
+  const fields = membersOf(at.field, raw);
+  if (fields === undefined) return undefined;
+  for (const name of Object.keys(raw)) {
+    if (fields.has(name) || own.includes(name)) continue;
+    const message = `is not a field of ${at.field.name}. Its fields are ${joinNames([...fields.keys()])}.`;
+    at.report("unknown_property", message, `/${escapeSegment(name)}`);
+  }
+  const values: Values = {};
+  for (const field of fields.values()) {
+    const given = get(raw, field.key);
+    if (given === undefined && field.definition.default !== undefined)
+      reading.defaults += JSON.stringify(field.definition.default).length;
+    else if (given !== undefined) reading.nested++;
+    if (reading.nested > MAX_NESTED || reading.defaults > MAX_DEFAULTS) {
+      at.report("too_big", `must contain at most ${MAX_NESTED} values, and fewer defaults`);
+      return undefined;
+    }
+    const sub = `/${escapeSegment(field.key)}`;
+    const place: ValuePath = {
+      reading,
+      field,
+      report: (code, message, below = "") => at.report(code, message, sub + below),
+      existing: isObject(existing) ? get(existing, field.key) : undefined,
+      trail: [...at.trail, field.key],
+    };
+    member(place, given, values);
+  }
+  at.field.finish?.get(shapeOf(at.field, raw))?.(values, at.report);
+  return values;
+}
+
+/** Validates the items of a list of objects, and gives a key to those that have none. */
+function itemsOf(at: ValuePath, raw: readonly unknown[]): Json[] {
+  const keys = new Set<string>();
+  for (const item of raw) {
+    const key = keyOf(item);
+    if (key !== undefined) keys.add(key);
+  }
+  const seen = new Set<string>();
+  const list: Json[] = [];
+  for (const [index, item] of raw.entries()) {
+    const stored = itemWith(at.existing, keyOf(item));
+    const place: ValuePath = { ...below(at, String(index)), existing: stored };
+    const value = itemOf(place, item);
+    if (value === undefined) continue;
+    const key =
+      keyOf(item) ?? keptKey(at.existing, index, value, keys) ?? (at.reading.options.newKey ?? newKey)();
+    if (seen.has(key)) place.report("duplicate", "is already the key of another item", `/${KEY}`);
+    seen.add(key);
+    const { [TYPE]: type, ...values } = value;
+    list.push({ ...(type === undefined ? {} : { [TYPE]: type }), [KEY]: key, ...values });
+  }
+  return list;
+}
+
+/**
+ * Returns the key of the stored item in the same position, if it has the same values. A client that sends an unchanged
+ * list without keys changes nothing.
+ */
+function keptKey(
+  existing: unknown,
+  index: number,
+  value: Values,
+  taken: ReadonlySet<string>,
+): string | undefined {
+  const stored: unknown = Array.isArray(existing) ? existing[index] : undefined;
+  const key = keyOf(stored);
+  if (key === undefined || taken.has(key) || !isObject(stored)) return undefined;
+  const { [KEY]: _, ...values } = stored;
+  return equal(values, value) ? key : undefined;
+}
+
+function itemOf(at: ValuePath, item: unknown): Values | undefined {
+  if (!isObject(item)) {
+    at.report("type", "must be an object with one property for each field");
+    return undefined;
+  }
+  const key = get(item, KEY);
+  if (key !== undefined && (typeof key !== "string" || !ITEM_KEY.test(key))) {
+    const form = "must be 1 to 64 letters, digits, hyphens or underscores, and begin with a letter or digit";
+    at.report(typeof key === "string" ? "format" : "type", form, `/${KEY}`);
+    return undefined;
+  }
+  if (!at.field.blocks) return membersIn(at, item, [KEY]);
+  const type = get(item, TYPE);
+  if (typeof type === "string" && at.field.shapes?.has(type) === true) {
+    const values = membersIn(at, item, [KEY, TYPE]);
+    return values === undefined ? undefined : { [TYPE]: type, ...values };
+  }
+  const known = joinNames([...(at.field.shapes?.keys() ?? [])]);
+  at.report(type === undefined ? "required" : "enum", `must be one of: ${known}`, `/${TYPE}`);
+  return undefined;
+}
+
+function single(at: ValuePath, raw: unknown, report: Report): Json | undefined {
+  const { field } = at;
+  const value = field.type.parse(raw, report, field.definition);
   if (value === undefined) return undefined;
-  field.rules(value, report);
-  if (field.allowed !== undefined && !field.allowed.has(field.type.token(value) ?? "")) {
+  field.rules(value, (code, message, sub) =>
+    report(code, (code === "pattern" ? ownMessage(at) : undefined) ?? message, sub),
+  );
+  if (field.allowed === undefined) return value;
+  // The value may be written in another Unicode form than in the document. Store it as the document has it.
+  const allowed = field.allowed.get(field.equality(value) ?? "");
+  if (allowed === undefined) {
     report(
       "enum",
       `must be one of: ${joinNames((field.definition.enum ?? []).map((each) => clip(String(each))))}`,
     );
   }
-  return value;
+  return allowed ?? value;
+}
+
+/** Returns what the document answers to a value that does not match the pattern, in the caller's language. */
+function ownMessage({ field, reading }: ValuePath): string | undefined {
+  const { message } = field.definition;
+  if (message === undefined || typeof message === "string") return message;
+  return inLanguage(message, [...(reading.options.languages?.() ?? []), ...reading.schema.languages]);
 }
 
 /**
@@ -177,7 +386,8 @@ function single(field: CompiledField, raw: unknown, report: Report): Json | unde
  * and language.
  */
 function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): void {
-  const { field, schema } = at;
+  const { field } = at;
+  const { schema } = at.reading;
   const path = [
     ...(field.marketSpecific && schema.markets[0] !== undefined ? [schema.markets[0]] : []),
     ...(field.translatable && schema.languages[0] !== undefined ? [schema.languages[0]] : []),
@@ -190,12 +400,42 @@ function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): vo
     current = isObject(current) ? get(current, key) : undefined;
     given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
   }
-  const empty = current === "" || (Array.isArray(current) && current.length === 0);
-  if (empty || (current === undefined && (given === undefined || given === null))) {
+  const isBlank =
+    field.shapes !== undefined &&
+    isObject(given) &&
+    Object.values(given).every((one) => (one ?? null) === null);
+  if (isEmpty(current) || isBlank || (current === undefined && (given === undefined || given === null))) {
     place.report("required", "is required");
   }
 }
 
+const isEmpty = (value: unknown): boolean => value === "" || (Array.isArray(value) && value.length === 0);
+
+/**
+ * Requires a value in every language of each market that has a value. The default language of the default market is
+ * checked elsewhere.
+ */
+function checkLanguages(at: ValuePath, value: Json | undefined): void {
+  const { markets, languages } = at.reading.schema;
+  const { marketSpecific } = at.field;
+  const [main] = languages;
+  const inMarkets = marketSpecific
+    ? markets.filter((key) => isObject(value) && Object.hasOwn(value, key))
+    : [];
+  const places = marketSpecific
+    ? inMarkets.map((key) => ({ place: below(at, key), map: isObject(value) ? get(value, key) : undefined }))
+    : [{ place: at, map: value as unknown }];
+  for (const { place, map } of places) {
+    for (const language of languages) {
+      const found = isObject(map) ? get(map, language) : undefined;
+      const isMain = language === main && (!marketSpecific || place.trail.at(-1) === markets[0]);
+      if (isMain || (found !== undefined && found !== null && !isEmpty(found))) continue;
+      below(place, language).report("required", `is required in ${language} before the entry is published`);
+    }
+  }
+}
+
+/** Returns the default of a field in the form of a request. Undefined if the field has none. */
 function defaultOf(schema: CompiledSchema, field: CompiledField): unknown {
   const value = field.definition.default;
   if (value === undefined) return undefined;

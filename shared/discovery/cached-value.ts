@@ -4,9 +4,9 @@ import { listBucket } from "../store/broker/store.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { Store, StreamInfo } from "../store/types.ts";
 
-/** Key-value buckets from which the OpenAPI document is computed. */
-export const DESCRIBED: readonly string[] = [buckets.orbs, buckets.handlers];
-/** Key-value buckets from which the list of published orbs (applications) is computed. */
+/** Key-value buckets from which descriptions are computed, besides the definitions. */
+export const DESCRIBED: readonly string[] = [buckets.handlers];
+/** Key-value buckets from which the overview is computed, besides the definitions. */
 export const LISTED: readonly string[] = [...DESCRIBED, buckets.streamMappings];
 
 function recordingStore(store: Store, met: Map<string, number>): Store {

@@ -10,18 +10,23 @@
  *   validated.
  */
 
-export { type BulkResult, bulkWrite } from "./bulk/bulk.ts";
+export { type BatchInput, type BatchResult, type BatchWritten, writeBatch } from "./batch/batch.ts";
+export { type BatchItem, MOST_ITEMS } from "./batch/items.ts";
+export { type BulkResult, bulkWrite, CHECKED, MATCH_ACTS, type Matching } from "./bulk/bulk.ts";
 export { changeMany, type ManyChanged, requirePatch } from "./bulk/change-many.ts";
+export { type EntryKey, ownerOf, readKey } from "./index/by-key.ts";
 export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";
 export { currentView } from "./model/known.ts";
 export { loadEntry } from "./model/resolve.ts";
 export { effective, entryView, liveCopyOf, visible } from "./model/snapshot.ts";
+export { RECENT, recentChanges } from "./read/recent.ts";
 export { revealValues } from "./read/reveal.ts";
 export { compareRevisions, getRevision, listRevisions, revisionNumber } from "./read/revisions.ts";
 export type { Target, Written } from "./write/change.ts";
 export { createEntry, requireOrb } from "./write/create.ts";
 export { deleteEntry } from "./write/delete.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./write/lifecycle.ts";
+export { putEntry } from "./write/put.ts";
 export { revertEntry } from "./write/revert.ts";
 export { updateEntry } from "./write/update.ts";

@@ -2,13 +2,14 @@
  * Decides who may upload, use and read files. A file has no access rules of its own: a caller may read a file if they
  * may read an entry that refers to it.
  */
-import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
+import { type Actor, accountBehind, accountOf, anonymous } from "../access/actor.ts";
 import { isOwn, may, mayField, type Principal, principalIn, requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
-import { leavesOf } from "../definition/values.ts";
+import { leavesOf } from "../definition/walk.ts";
 import type { Deps } from "../deps.ts";
+import { withNames } from "../entry/model/names.ts";
 import { nullIfMissing, type OrbContext, parseEntry, schemaOf } from "../entry/model/resolve.ts";
 import { type EntrySnapshot, effective, nextEdge, snapshotOf, visible } from "../entry/model/snapshot.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -47,6 +48,7 @@ function fieldsWith(schema: CompiledSchema, values: EntrySnapshot["values"], id:
 async function liveValues(
   deps: Deps,
   orb: string,
+  schema: CompiledSchema,
   head: EntrySnapshot,
 ): Promise<EntrySnapshot["values"] | undefined> {
   const now = deps.clock.now();
@@ -54,14 +56,23 @@ async function liveValues(
   if (edge !== undefined) deps.expires?.(edge);
   if (!visible(head, now)) return undefined;
   if (head.publishedSeq === null) return head.values;
-  return snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq))?.values;
+  const stored = snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq));
+  return stored === null ? undefined : withNames(schema, stored).values;
 }
 
 /**
- * `public`: anyone who knows the URL of the file may read it. `private`: only some callers may read it, among them this
- * one.
+ * `public`: anyone who knows the URL of the file may read it. `open`: anyone may read it, because anyone may read the
+ * live revision of an entry that has it. `private`: only some callers may read it, among them this one.
  */
-export type Reading = "public" | "private";
+export type Reading = "public" | "open" | "private";
+
+/** Returns the fields of a schema that anyone may read in a live revision. */
+function openFields({ access, files }: CompiledSchema, anyone: Principal): CompiledField[] {
+  if (!may(anyone, "read", { access, own: false })) return [];
+  return files.filter((field) => mayField(anyone, "read", { access: field.access, own: false }));
+}
+
+const isPublic = ({ definition }: CompiledField) => definition.public === true;
 
 async function readingThrough(
   deps: Deps,
@@ -76,17 +87,18 @@ async function readingThrough(
   );
   const schema = schemaOf(compiled, use);
   if (entry === null || schema === undefined || entry.head.status === "DELETED") return undefined;
-  const head = effective(entry.head, deps.clock.now());
+  const head = withNames(schema, effective(entry.head, deps.clock.now()));
   const own = isOwn(caller.actor, head.createdBy);
   const on = { access: schema.access, own };
   const readable = (field: CompiledField) => mayField(caller, "read", { access: field.access, own });
-  const isPublic = ({ definition }: CompiledField) => definition.public === true;
   const drafted = fieldsWith(schema, head.values, id);
   // Check the newest revision first, because the live one may be an older message, which takes a request to the broker.
   if (drafted.some(isPublic)) return "public";
-  const live = await liveValues(deps, orb, head);
+  const live = await liveValues(deps, orb, schema, head);
   const shown = live === undefined ? [] : fieldsWith(schema, live, id);
   if (shown.some(isPublic)) return "public";
+  const open = shown.length === 0 ? [] : openFields(schema, principalIn(anonymous, orb, compiled));
+  if (shown.some((field) => open.includes(field))) return "open";
   if (shown.some(readable) && may(caller, "read", on)) return "private";
   if (drafted.some(readable) && may(caller, "readDraft", on)) return "private";
   // Only older revisions of the entry contain the file, and the file's record does not say in which field. So the
@@ -96,7 +108,8 @@ async function readingThrough(
 }
 
 /**
- * Returns whether everyone or only some callers may read a file. Returns undefined if this caller may not read it.
+ * Returns whether everyone or only some callers may read a file. Returns undefined if this caller may not read it. The
+ * answer for a file that everyone may read is the same for each caller.
  */
 export async function readingOf(
   deps: Deps,
@@ -105,12 +118,60 @@ export async function readingOf(
   record: FileRecord,
 ): Promise<Reading | undefined> {
   if (record.entries.length === 0) return isUploader(actor, record) ? "private" : undefined;
-  const caller = principalIn(actor, context.orb, context.compiled);
+  const { orb, compiled } = context;
+  const caller = principalIn(actor, orb, compiled);
+  const anyone = principalIn(anonymous, orb, compiled);
+  let found: Reading | undefined;
   for (const use of record.entries) {
+    const schema = schemaOf(compiled, use);
+    // If this caller may read the file, look only for entries through which everyone may.
+    const mayOpen =
+      schema !== undefined && (schema.files.some(isPublic) || openFields(schema, anyone).length > 0);
+    if (found !== undefined && !mayOpen) continue;
     const reading = await readingThrough(deps, caller, context, use, record.id);
-    if (reading !== undefined) return reading;
+    if (reading === "public" || reading === "open") return reading;
+    found ??= reading;
   }
-  return undefined;
+  if (found !== undefined || accountBehind(actor).kind === "anonymous") return found;
+  return (await readsPending(deps, caller, context, record)) ? "private" : undefined;
+}
+
+/** Maximum change sets whose versions of an entry are compared, the newest ones. */
+const MOST_SETS = 20;
+
+/**
+ * Returns whether the caller may read a file in a pending version of a change set. A file of which there are only such
+ * versions also belongs to its uploader still.
+ */
+async function readsPending(
+  deps: Deps,
+  caller: Principal,
+  { orb, compiled }: OrbContext,
+  record: FileRecord,
+): Promise<boolean> {
+  const stream = streams.orb(orb);
+  let isStored = false;
+  for (const use of record.entries) {
+    const schema = schemaOf(compiled, use);
+    if (schema === undefined) continue;
+    const [log, { subjects: found }] = await Promise.all([
+      deps.store.get(stream, subjects.entryLog({ orb, ...use })),
+      deps.store.subjects(stream, subjects.changesOfEntry(orb, use.id)),
+    ]);
+    isStored ||= log !== null;
+    // The ids of sets are in order of time.
+    for (const subject of found.toSorted().slice(-MOST_SETS)) {
+      const stored = snapshotOf(await deps.store.get(stream, subject));
+      if (stored === null) continue;
+      const { values, createdBy } = withNames(schema, stored);
+      const own = isOwn(caller.actor, createdBy);
+      const isReadable = fieldsWith(schema, values, record.id).some((field) =>
+        mayField(caller, "read", { access: field.access, own }),
+      );
+      if (isReadable && may(caller, "readDraft", { access: schema.access, own })) return true;
+    }
+  }
+  return !isStored && isUploader(caller.actor, record);
 }
 
 /**

@@ -3,7 +3,7 @@ import type { Actor } from "../access/actor.ts";
 import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import type { Json } from "../definition/fields/index.ts";
 import type { Values } from "../definition/validate.ts";
-import { leavesOf } from "../definition/values.ts";
+import { leavesOf, replaceLeaves } from "../definition/walk.ts";
 import type { Deps } from "../deps.ts";
 import type { Guard } from "../entry/model/messages.ts";
 import { nullIfMissing, type OrbContext } from "../entry/model/resolve.ts";
@@ -90,7 +90,7 @@ function faultOf({ field, path }: Place, file: Pick<FileValue, "type" | "size">)
 }
 
 /** Replaces each value `{ file }` with the file's public properties, such as its name and size. */
-export function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
+function completed(value: Json, files: ReadonlyMap<string, FileValue>): Json {
   if (Array.isArray(value)) return value.map((each) => completed(each, files));
   if (!isObject(value)) return value;
   const file = typeof value.file === "string" ? files.get(value.file) : undefined;
@@ -98,6 +98,17 @@ export function completed(value: Json, files: ReadonlyMap<string, FileValue>): J
   return Object.fromEntries(
     Object.entries(value).map(([key, each]) => [key, completed(each as Json, files)]),
   );
+}
+
+/** Completes the values of file fields with the files' public properties. */
+export function completedIn(
+  fields: readonly CompiledField[],
+  values: Readonly<Values>,
+  files: ReadonlyMap<string, FileValue>,
+): Values {
+  const leaves = fields.flatMap((field) => leavesOf(field, values));
+  const all = leaves.map(({ trail, value }) => ({ trail, value: completed(value, files) }));
+  return replaceLeaves(values, all) as Values;
 }
 
 /**
@@ -162,8 +173,5 @@ export async function attachFiles(
     const fault = file === undefined ? undefined : faultOf(place, file);
     if (fault !== undefined) faults.push(fault);
   }
-  const values = { ...entry.values };
-  for (const { name } of fields)
-    if (values[name] !== undefined) values[name] = completed(values[name], files);
-  return { values, faults, guards };
+  return { values: completedIn(fields, entry.values, files), faults, guards };
 }

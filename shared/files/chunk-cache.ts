@@ -3,7 +3,7 @@
  * cache is never outdated. Each download checks the caller's rights before it reads chunks.
  */
 import type { Deps } from "../deps.ts";
-import { PerHost } from "../quotas/per-host.ts";
+import { PerHost } from "../kernel/bounded-map.ts";
 
 /** Maximum bytes of all chunks. */
 const MOST_BYTES = 32 * 1024 * 1024;

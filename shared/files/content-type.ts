@@ -1,43 +1,12 @@
 /** Detects the type of a file from its first bytes, because a client can send a wrong type. */
+import { typeOfBinary } from "./types/binary.ts";
+import { markupOf } from "./types/markup.ts";
+import { singleByteText, textIn } from "./types/text.ts";
 
-/** Number of bytes that {@link typeOf} examines. */
-export const SNIFFED_BYTES = 4096;
-
-/** The first bytes of files of each type, written as one character per byte. `.` stands for any byte. */
-const SIGNATURES: readonly [type: string, offset: number, bytes: string][] = [
-  ["image/png", 0, "\x89PNG\r\n\x1a\n"],
-  ["image/jpeg", 0, "\xff\xd8\xff"],
-  ["image/gif", 0, "GIF87a"],
-  ["image/gif", 0, "GIF89a"],
-  ["image/webp", 0, "RIFF....WEBP"],
-  ["image/avif", 4, "ftypavif"],
-  ["image/avif", 4, "ftypavis"],
-  ["image/heic", 4, "ftyphei"],
-  ["image/heif", 4, "ftypmif1"],
-  ["image/bmp", 0, "BM........\x00\x00"],
-  ["image/tiff", 0, "II*\x00"],
-  ["image/tiff", 0, "MM\x00*"],
-  ["image/x-icon", 0, "\x00\x00\x01\x00"],
-  ["application/pdf", 0, "%PDF-"],
-  ["application/zip", 0, "PK\x03\x04"],
-  ["application/zip", 0, "PK\x05\x06"],
-  ["application/gzip", 0, "\x1f\x8b"],
-  ["application/zstd", 0, "\x28\xb5\x2f\xfd"],
-  ["application/x-7z-compressed", 0, "7z\xbc\xaf\x27\x1c"],
-  ["application/vnd.rar", 0, "Rar!\x1a\x07"],
-  ["application/wasm", 0, "\x00asm"],
-  ["video/quicktime", 4, "ftypqt"],
-  ["audio/mp4", 4, "ftypM4A"],
-  ["video/mp4", 4, "ftyp"],
-  ["video/webm", 0, "\x1a\x45\xdf\xa3"],
-  ["audio/mpeg", 0, "ID3"],
-  ["audio/mpeg", 0, "\xff\xfb"],
-  ["audio/ogg", 0, "OggS"],
-  ["audio/flac", 0, "fLaC"],
-  ["audio/wav", 0, "RIFF....WAVE"],
-  ["font/woff", 0, "wOFF"],
-  ["font/woff2", 0, "wOF2"],
-];
+/** Number of bytes that {@link typeOf} examines. Office files name their kind in the first entries of an archive. */
+const SNIFFED_BYTES = 64 * 1024;
+/** Number of bytes that must be text for content to be text. */
+const TEXT_BYTES = 16 * 1024;
 
 const BINARY = "application/octet-stream";
 const TEXT = "text/plain";
@@ -47,55 +16,89 @@ const TEXT = "text/plain";
  * any of them.
  */
 const SHARED: Readonly<Record<string, RegExp>> = {
-  [TEXT]:
-    /^(text\/(csv|markdown|calendar|vcard|tab-separated-values)|application\/(json|x-ndjson|geo\+json|yaml|toml))$/,
   "application/zip":
-    /^application\/(vnd\.openxmlformats-officedocument\.[a-z.]+|vnd\.oasis\.opendocument\.[a-z]+|epub\+zip|java-archive)$/,
+    /^application\/(vnd\.openxmlformats-officedocument\.[a-z.]+|vnd\.oasis\.opendocument\.[a-z-]+|vnd\.ms-[a-z0-9.]+|vnd\.google-earth\.kmz|epub\+zip|java-archive)$/,
+  "application/x-ole-storage": /^application\/(msword|vnd\.ms-[a-z]+|vnd\.visio)$/,
+  "application/xml": /^(text\/xml|application\/(?!xhtml\+xml$)[a-z0-9.-]+\+xml)$/,
+  "audio/ogg": /^video\/ogg$/,
+  "video/webm": /^audio\/webm$/,
+  "video/mp4": /^audio\/mp4$/,
 };
 
-function has(head: Uint8Array, offset: number, bytes: string): boolean {
-  if (head.length < offset + bytes.length) return false;
-  for (let i = 0; i < bytes.length; i++) {
-    const wanted = bytes[i];
-    if (wanted !== "." && head[offset + i] !== bytes.charCodeAt(i)) return false;
-  }
-  return true;
+/**
+ * Types of text that a client may declare, and how their text starts. Browsers do not run scripts in any of them. So
+ * HTML, style sheets and scripts are missing.
+ */
+const DECLARED: readonly [type: RegExp, start: RegExp][] = [
+  [/^text\/(plain|csv|tab-separated-values|markdown|x-[a-z0-9.+-]+(?<!script))$/, /^/],
+  [/^application\/(yaml|x-yaml|toml|sql)$/, /^/],
+  [/^application\/(json|x-ndjson|jsonl|[a-z0-9.-]+\+json)$/, /^\s*([[{"\d-]|true\b|false\b|null\b|$)/],
+  [/^text\/calendar$/, /^\s*BEGIN:VCALENDAR/i],
+  [/^text\/vcard$/, /^\s*BEGIN:VCARD/i],
+  [/^text\/vtt$/, /^WEBVTT/],
+];
+
+/** Formats whose files are text, by how they start. */
+const IN_TEXT: readonly [type: string, start: RegExp][] = [
+  ["application/pdf", /^%PDF-/],
+  ["application/rtf", /^\{\\rtf\d/],
+  ["application/postscript", /^%!PS/],
+  ["text/vtt", /^WEBVTT(?:[ \t\r\n]|$)/],
+  ["text/calendar", /^BEGIN:VCALENDAR\r?\n/],
+  ["text/vcard", /^BEGIN:VCARD\r?\n/],
+];
+
+/** Returns the bytes as one character each. */
+function charactersOf(head: Uint8Array): string {
+  let text = "";
+  // A call takes a limited number of arguments.
+  for (let at = 0; at < head.length; at += 8192) text += String.fromCharCode(...head.subarray(at, at + 8192));
+  return text;
 }
 
-/** Returns the type of a text. Detects HTML, SVG and XML, because browsers can run scripts in them. */
-function typeOfText(text: string): string {
-  const start = text
-    .replace(/^\uFEFF?\s*/, "")
-    .slice(0, 1024)
-    .toLowerCase();
-  if (/<(!doctype html|html|head|body|script|iframe|title|style)[\s>/]/.test(start)) return "text/html";
-  if (/<svg[\s>]/.test(start)) return "image/svg+xml";
-  return start.startsWith("<?xml") || /^<[a-z!]/.test(start) ? "application/xml" : TEXT;
+/** Number of characters that readers of PDF accept before the header. */
+const BEFORE_PDF = 1024;
+
+/** Returns whether a text has the header of a PDF near its start, on its own line, and an object after it. */
+function isPdf(text: string): boolean {
+  const header = /(?:^|[\r\n\0])%PDF-\d\.\d[\s%]/.exec(text.slice(0, BEFORE_PDF + 16));
+  return header !== null && /\d{1,10} \d{1,5} obj\b/.test(text.slice(header.index));
 }
 
-/** Returns the bytes as text, or undefined unless they are UTF-8 without control characters. */
-function textIn(head: Uint8Array): string | undefined {
-  try {
-    // The sample may end in the middle of a character. The option `stream` makes the decoder accept this.
-    const text = new TextDecoder("utf-8", { fatal: true }).decode(head, { stream: true });
-    // biome-ignore lint/suspicious/noControlCharactersInRegex: they tell binary content from text
-    return /[\x00-\x08\x0e-\x1a\x1c-\x1f]/.test(text) ? undefined : text;
-  } catch {
-    return undefined;
-  }
+function inText(text: string): string | undefined {
+  const found = IN_TEXT.find(([, start]) => start.test(text))?.[0];
+  return found ?? (isPdf(text) ? "application/pdf" : undefined);
+}
+
+/** Returns the type of a text. A declared type counts only if the text can be of that type. */
+function typeOfText(text: string, declared: string): string {
+  const markup = markupOf(text);
+  if (markup?.isCertain === true) return markup.type;
+  const found = inText(text);
+  if (found !== undefined) return found;
+  if (DECLARED.some(([type, start]) => type.test(declared) && start.test(text))) return declared;
+  return markup?.type ?? TEXT;
 }
 
 /**
  * Returns the type of a file.
- * @param head first bytes of the file
+ * @param content the file, or its first bytes
  * @param declared type that the client sent
  */
-export function typeOf(head: Uint8Array, declared: string | undefined): string {
+export function typeOf(content: Uint8Array, declared: string | undefined): string {
   const said = declared?.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  const signature = SIGNATURES.find(([, offset, bytes]) => has(head, offset, bytes))?.[0];
-  const text = signature === undefined ? textIn(head) : undefined;
-  const found = signature ?? (text === undefined ? BINARY : typeOfText(text));
-  return SHARED[found]?.test(said) === true ? said : found;
+  const head = content.subarray(0, SNIFFED_BYTES);
+  const text = textIn(head.subarray(0, TEXT_BYTES));
+  const bytes = text === undefined ? charactersOf(head) : "";
+  const found =
+    text === undefined ? (typeOfBinary(bytes) ?? inText(bytes) ?? BINARY) : typeOfText(text, said);
+  if (SHARED[found]?.test(said) === true) return said;
+  if (found !== BINARY) return found;
+  // Text in an old encoding has no mark by which to recognise it. So the client must declare it.
+  const old = DECLARED.some(([type]) => type.test(said))
+    ? singleByteText(head.subarray(0, TEXT_BYTES))
+    : undefined;
+  return old === undefined ? BINARY : typeOfText(old, said);
 }
 
 /** Returns whether a list of media types, such as `image/*` or `application/pdf`, includes a type. */

@@ -41,7 +41,7 @@ export async function findFile(
   const { record, reading } = found;
   if (signed) return { record, reading: "private" };
   if (reading === undefined) throw actor.kind === "anonymous" ? refusal(actor) : notFound("file");
-  if (reading === "private") requireScope(actor, "read", context.orb);
+  if (reading !== "public") requireScope(actor, "read", context.orb);
   return { record, reading };
 }
 

@@ -70,7 +70,10 @@ export async function addImageFacts(
 ): Promise<void> {
   const header = await headerIn(deps, orb, record, head);
   if (header === null) return;
-  record.image = shownSize(header);
+  record.image = {
+    ...shownSize(header),
+    ...(header.animated === undefined ? {} : { animated: header.animated }),
+  };
   const limit = deps.config.imagePixels;
   const isMade = header.unsupported === undefined && record.size <= IMAGE_BYTES && isDecodable(header, limit);
   if (deps.images === undefined || !isMade || variantsIn(compiled, []).length === 0) return;

@@ -4,8 +4,9 @@
  */
 import type { Deps } from "../deps.ts";
 import { AppError, unavailable, writeConflict } from "../kernel/errors.ts";
+import { retry } from "../kernel/retry.ts";
 import { fileBucket, fileStream, fileSubjects } from "../store/file-subjects.ts";
-import { nullOnConflict } from "../store/pages.ts";
+import { nullOnConflict, ON_CONFLICT } from "../store/pages.ts";
 import type { Append } from "../store/types.ts";
 
 /**
@@ -15,7 +16,6 @@ import type { Append } from "../store/types.ts";
 export const CHUNK_BYTES = 128 * 1024;
 /** Maximum chunks of an upload that may wait for the broker's acknowledgement. */
 const WINDOW = 8;
-const ATTEMPTS = 24;
 
 /**
  * Chunks that are stored one after another: the sequence number of the first chunk in the stream, and the number of
@@ -147,14 +147,14 @@ export function infoOf(orb: string, sha256: string, { nuid, size, runs }: NewCon
  * @param mine the content that this upload sent; if missing, only existing metadata is updated
  * @returns the object that has the content; undefined if there is none
  */
-export async function keepContent(
+export function keepContent(
   deps: Deps,
   orb: string,
   sha256: string,
   mine: ObjectInfo | undefined,
   known?: StoredInfo | null,
 ): Promise<ObjectInfo | undefined> {
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  return retry({ ...ON_CONFLICT, failed: writeConflict }, async (attempt) => {
     const stored = attempt === 0 && known !== undefined ? known : await readInfo(deps, orb, sha256);
     const there = stored?.info.deleted === true ? undefined : stored?.info;
     const info = there ?? mine;
@@ -166,9 +166,9 @@ export async function keepContent(
       { ...info, mtime: new Date(deps.clock.now()).toISOString() },
       stored?.seq ?? 0,
     );
-    if ((await nullOnConflict(deps.store.append(fileStream(orb), message))) !== null) return info;
-  }
-  throw writeConflict();
+    await deps.store.append(fileStream(orb), message);
+    return info;
+  });
 }
 
 export async function removeChunks(deps: Deps, orb: string, nuid: string): Promise<void> {

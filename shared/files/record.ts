@@ -47,6 +47,8 @@ export interface ImageFacts {
   height: number;
   /** `#rrggbb`. */
   color?: string;
+  /** Whether the image has several frames. */
+  animated?: true;
 }
 
 export interface FileUse extends Home {

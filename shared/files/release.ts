@@ -1,12 +1,12 @@
-/** Releases the files of an entry before its history is erased. */
+/** Releases the files of an entry before its history is erased, or after it left a change set before it was published. */
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
 import { READ_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { scanPages } from "../store/pages.ts";
-import { streams } from "../store/subjects.ts";
+import { lastToken, streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
-import { type FileRecord, readRecord, recordMessages } from "./record.ts";
+import { type FileRecord, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
 import { checkContent } from "./sweep.ts";
 
 /** Maximum files per batch. Each takes up to four messages. */
@@ -17,9 +17,10 @@ const GONE_SECONDS = 1;
  * Removes an entry from the records of its files. A file that no other entry uses can no longer be read, not even by
  * its uploader or with a signed link. Its content is removed too, if nothing else uses it and it was stored more than a
  * day ago. Otherwise the sweep removes it later.
+ * @param keeps whether a file that no other entry uses stays an unused upload for a day instead
  * @throws Conflict if another entry starts to refer to one of the files at the same time
  */
-export async function releaseFiles(deps: Deps, orb: string, entry: string): Promise<void> {
+export async function releaseFiles(deps: Deps, orb: string, entry: string, keeps = false): Promise<void> {
   const stream = streams.orb(orb);
   const read = async (fromSeq: number) =>
     (await nullIfMissing(
@@ -30,7 +31,7 @@ export async function releaseFiles(deps: Deps, orb: string, entry: string): Prom
       }),
     )) ?? { messages: [], pending: 0 };
   for await (const uses of scanPages(read)) {
-    const released = await Promise.all(uses.map((use) => release(deps, orb, entry, use)));
+    const released = await Promise.all(uses.map((use) => release(deps, orb, entry, use, keeps)));
     const messages = released.flatMap((one) => one.messages);
     if (messages.length > 0) await deps.store.batch(stream, messages);
     const unused = released.flatMap((one) => one.unused ?? []);
@@ -50,22 +51,30 @@ interface Released {
   unused?: FileRecord;
 }
 
-async function release(deps: Deps, orb: string, entry: string, use: StoredMessage): Promise<Released> {
+async function release(
+  deps: Deps,
+  orb: string,
+  entry: string,
+  use: StoredMessage,
+  keeps: boolean,
+): Promise<Released> {
   if (use.size === 0) return { messages: [] };
-  const id = use.subject.slice(use.subject.lastIndexOf(".") + 1);
+  const id = lastToken(use.subject);
   const gone: Append = { subject: use.subject, data: "", rollup: true, ttl: GONE_SECONDS };
   const found = await readRecord(deps, orb, id);
   if (found === null) return { messages: [gone] };
   const entries = found.record.entries.filter((one) => one.id !== entry);
   const record: FileRecord = { ...found.record, entries };
-  const [content, rewritten] = recordMessages(orb, record);
+  const isUnused = entries.length === 0;
+  const [content, rewritten] = recordMessages(orb, record, isUnused && keeps ? UNUSED_SECONDS : undefined);
   const expect = { seq: found.seq };
-  if (entries.length > 0) return { messages: [{ ...rewritten, expect }, gone] };
+  if (!isUnused) return { messages: [{ ...rewritten, expect }, gone] };
   const check = {
     subject: fileSubjects.check(orb, id),
     data: JSON.stringify({ v: 1, nuid: record.object.nuid, sha256: record.sha256 }),
     rollup: true,
   };
+  if (keeps) return { messages: [content, { ...rewritten, expect }, gone, check] };
   const erased = { data: "", ttl: GONE_SECONDS };
   const messages = [{ ...rewritten, ...erased, expect }, gone, { ...content, ...erased }, check];
   return { messages, unused: record };

@@ -6,11 +6,13 @@ import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
+import { retry } from "../kernel/retry.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStreamConfig } from "../store/broker/provision.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
-import { nullOnConflict } from "../store/pages.ts";
+import { nullOnConflict, ON_CONFLICT } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
+import { Conflict } from "../store/types.ts";
 import { requireUpload } from "./access.ts";
 import { addImageFacts } from "./image-facts.ts";
 import { newRecord, receiveAhead, storeCheck, withoutOrb } from "./keep.ts";
@@ -40,8 +42,6 @@ const BATCH = { min: 8, max: 64, perFile: 2_048 } as const;
  * has more.
  */
 const MAX_RUNS = 20_000;
-/** Maximum attempts to store the file's record while other writes conflict. */
-const ATTEMPTS = 24;
 
 export interface Resumable {
   orb: string;
@@ -288,9 +288,8 @@ async function completed(deps: Deps, live: OrbContext, { state, seq }: StoredUpl
 async function storeRecord(deps: Deps, orb: string, file: FileRecord): Promise<void> {
   const [content, record] = recordMessages(orb, file, UNUSED_SECONDS);
   const messages = [content, { ...record, expect: { seq: 0 } }];
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  await retry({ ...ON_CONFLICT, failed: writeConflict }, async () => {
     const stored = await withoutOrb(deps, orb, nullOnConflict(deps.store.batch(streams.orb(orb), messages)));
-    if (stored !== null || (await readRecord(deps, orb, file.id)) !== null) return;
-  }
-  throw writeConflict();
+    if (stored === null && (await readRecord(deps, orb, file.id)) === null) throw new Conflict();
+  });
 }

@@ -41,15 +41,14 @@ export async function sweepFiles(deps: Deps): Promise<void> {
   for (const stream of await deps.store.streamNames(fileSubjects.everyStore)) {
     const orb = orbOfFiles(stream);
     if (orb === undefined) continue;
-    if (await isGone(deps, orb)) await deps.store.deleteStream(stream);
+    const definition = await definitionFor(deps, orb);
+    // The messages that say which content is used may be among those that were lost.
+    if (definition?.fence?.loss !== undefined) continue;
+    const isThere = (await deps.store.streamInfo(streams.orb(orb))) !== null;
+    // The application was deleted while an upload created its object store.
+    if (!isThere && definition === null) await deps.store.deleteStream(stream);
     else await sweepOrb(deps, orb);
   }
-}
-
-/** Returns whether an application was deleted while an upload created its object store. */
-async function isGone(deps: Deps, orb: string): Promise<boolean> {
-  if ((await deps.store.streamInfo(streams.orb(orb))) !== null) return false;
-  return (await definitionFor(deps, orb)) === null;
 }
 
 /** Examines the uploads of one application whose check is due. Removes content that nothing uses. */

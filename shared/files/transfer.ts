@@ -11,7 +11,7 @@ import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
-import { completed, storedFiles } from "./attach.ts";
+import { completedIn, storedFiles } from "./attach.ts";
 import { contentOf } from "./download.ts";
 import { newRecord, storeCheck } from "./keep.ts";
 import { CHUNK_BYTES, infoOf, keepContent, removeChunks, sendChunks } from "./object.ts";
@@ -155,10 +155,5 @@ export function withFiles(
   files: readonly FileRecord[],
 ): Values {
   const known = new Map<string, FileValue>(files.map((file) => [file.id, fileValue(orb, file)]));
-  const all = { ...values };
-  for (const { name } of schema.files) {
-    const value = all[name];
-    if (value !== undefined) all[name] = completed(value, known);
-  }
-  return all;
+  return completedIn(schema.files, values, known);
 }

@@ -11,7 +11,7 @@ import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
 import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, invalidParameters } from "../kernel/errors.ts";
-import { pause } from "../kernel/pause.ts";
+import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
 import { fileStreamConfig } from "../store/broker/provision.ts";
 import { streams } from "../store/subjects.ts";
@@ -47,11 +47,12 @@ const AHEAD = 4;
  */
 const MOST_MS = 12 * 3_600_000;
 
-/**
- * Milliseconds before the second attempt to read from an object store that is being created. Later pauses are longer.
- */
-const FIRST_WAIT_MS = 20;
-const LAST_WAIT_MS = 160;
+/** Repeats a read from an object store that another upload is creating, and that does not respond yet. */
+const WHILE_STARTING: RetryPolicy = {
+  attempts: 5,
+  after: (error) => error instanceof AppError && error.kind === "unavailable",
+  pauseMs: (attempt) => 20 * 2 ** attempt,
+};
 
 /** Computes a SHA-256 hash incrementally. */
 export interface Hash {
@@ -237,15 +238,11 @@ async function openStore(
   orb: string,
   sha256: string | undefined,
 ): Promise<StoredInfo | null | undefined> {
-  for (let waitMs = FIRST_WAIT_MS; sha256 !== undefined; waitMs *= 2) {
+  if (sha256 !== undefined) {
     try {
-      return await readInfo(deps, orb, sha256);
+      return await retry(WHILE_STARTING, () => readInfo(deps, orb, sha256));
     } catch (error) {
-      if (error instanceof StreamMissing) break;
-      // Another upload is creating the object store, which does not respond yet.
-      const isStarting = error instanceof AppError && error.kind === "unavailable" && waitMs <= LAST_WAIT_MS;
-      if (!isStarting) throw error;
-      await pause(waitMs);
+      if (!(error instanceof StreamMissing)) throw error;
     }
   }
   await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));

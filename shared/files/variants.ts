@@ -6,6 +6,8 @@
  * writes the message, expecting that there is still none. So only one request on all hosts makes the variant. If its
  * host crashes, the claim expires, and the next request makes the variant.
  */
+import type { LiveOrb } from "../definition/live-orb.ts";
+import { requireWhole } from "../definition/stored/fence.ts";
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/resolve.ts";
 import { BAD_IMAGE, badImage, imagesBusy, noImages } from "../images/errors.ts";
@@ -17,7 +19,7 @@ import { requireFileStorage } from "../quotas/storage.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { nullOnConflict } from "../store/pages.ts";
-import { streams } from "../store/subjects.ts";
+import { lastToken, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 import { contentOf } from "./download.ts";
 import { RECORD_RUNS, storeCheck } from "./keep.ts";
@@ -83,12 +85,16 @@ interface Place {
  */
 export async function variantFile(
   deps: Deps,
-  orb: string,
+  { orb, fence }: Pick<LiveOrb, "orb" | "fence">,
   file: FileRecord,
   variant: Variant,
 ): Promise<FileRecord> {
   if (!MADE_OF.test(file.type)) {
     const detail = `Variants are made of JPEG, PNG and WebP images. This file has the type ${file.type}. Request the original.`;
+    throw badImage("image_unsupported", detail);
+  }
+  if (file.image?.animated === true) {
+    const detail = "The image is animated, and a smaller copy would not move. Request the original.";
     throw badImage("image_unsupported", detail);
   }
   const key = variantKey(variant);
@@ -101,6 +107,7 @@ export async function variantFile(
     if (stored?.refused !== undefined) throw badImage(stored.refused.code, stored.refused.detail);
     if (deps.images === undefined) throw noImages();
     if (stored === undefined) {
+      requireWhole(orb, fence);
       const claim = { v: 1 } satisfies StoredVariant;
       const claimed = await nullOnConflict(
         deps.store.append(stream, {
@@ -216,7 +223,7 @@ export async function removeVariants(
   for (const message of messages) {
     const { made } = message.size === 0 ? {} : message.json<StoredVariant>();
     if (made !== undefined) {
-      const key = message.subject.slice(message.subject.lastIndexOf(".") + 1);
+      const key = lastToken(message.subject);
       await deps.store.purge(stream, fileSubjects.content(orb, made.sha256, useOf(sha256, key)));
       await check({ nuid: made.object.nuid, sha256: made.sha256 });
     }

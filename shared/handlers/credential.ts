@@ -81,6 +81,7 @@ export async function credentialFor(
 }
 
 function sessionOf(account: DirectActor): HandlerClaims["caller"] {
+  if (account.kind === "schedule") return { schedule: account.schedule };
   if (account.kind !== "platform" && account.kind !== "orb") return null;
   const realm = account.kind === "orb" ? account.realm : PLATFORM_REALM;
   return { realm, sub: account.sub, sid: credentialOf(account) };

@@ -54,9 +54,9 @@ export function requireCallable(handler: Handler, principal: Principal): void {
   if (acting !== undefined) {
     if (handler.kind !== "local" || handler.act === undefined) throw nested(acting.handler, handler.name);
     requireAct(principal, handler.act);
-    // A schema can allow anonymous callers to record transactions through this handler. So `recordTransaction` checks
-    // access, not this function.
-    if (handler.act === "transactions:record") return;
+    // A schema can allow anonymous callers to record transactions, or to evaluate rules, through this handler. So these
+    // handlers check access, not this function.
+    if (handler.act === "transactions:record" || handler.act === "rules:evaluate") return;
   }
   if (handler.auth === "None") return;
   const least = handler.auth === "AdminRequired" ? "admin" : "user";

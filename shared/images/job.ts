@@ -27,3 +27,6 @@ export const IMAGE_BYTES = 16 * 1024 * 1024;
 
 /** Maximum milliseconds to process one image. */
 export const MAKING_MS = 15_000;
+
+/** Header of a refusal by the image worker: `true` if a decoder has worked on the image. */
+export const DECODED_HEADER = "x-image-decoded";

@@ -38,6 +38,29 @@ export function divided({ digits, scale }: Decimal, by: number): Decimal {
   return { digits: (digits * 10n ** BigInt(PRECISION)) / BigInt(by), scale: scale + PRECISION };
 }
 
+/** Rounds to the nearest number with `scale` digits after the point, and halves away from zero, as SQL does. */
+export function rounded(value: Decimal, scale: number): Decimal {
+  if (value.scale <= scale) return scaled(value, scale);
+  const unit = 10n ** BigInt(value.scale - scale);
+  const half = value.digits < 0n ? -unit / 2n : unit / 2n;
+  return { digits: (value.digits + half) / unit, scale };
+}
+
+/** Returns the text of a number with all digits after its point, such as `12.50`. */
+export function decimalText({ digits, scale }: Decimal): string {
+  const text = String(digits < 0n ? -digits : digits).padStart(scale + 1, "0");
+  const [whole, fraction] = [text.slice(0, text.length - scale), text.slice(text.length - scale)];
+  return `${digits < 0n ? "-" : ""}${whole}${scale === 0 ? "" : `.${fraction}`}`;
+}
+
+/** Parses a text such as `12.50`. Returns undefined for any other text. */
+export function decimalIn(text: string): Decimal | undefined {
+  const [, sign, whole, fraction = ""] = /^(-?)(\d{1,100})(?:\.(\d{1,100}))?$/.exec(text) ?? [];
+  return whole === undefined
+    ? undefined
+    : { digits: BigInt(`${sign}${whole}${fraction}`), scale: fraction.length };
+}
+
 /** Returns the nearest JavaScript number, or null if there is none. */
 export function numberOf({ digits, scale }: Decimal): number | null {
   const value = Number(`${digits}e${-scale}`);

@@ -56,6 +56,10 @@ export class AppError extends Error {
   }
 }
 
+/** Returns whether an error says that another part of the system did not answer, so that nothing is known. */
+export const isSilence = (error: unknown): error is AppError =>
+  error instanceof AppError && (error.kind === "unavailable" || error.kind === "timeout");
+
 export function notFound(what: string, detail = `There is no such ${what}.`): AppError {
   return new AppError("not_found", `${what.replaceAll(" ", "_")}_not_found`, detail);
 }

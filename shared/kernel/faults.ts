@@ -4,7 +4,7 @@
  * Stable codes: `required`, `type`, `unknown_property`, `format`, `reserved`, `duplicate`, `too_short`, `too_long`,
  * `too_small`, `too_big`, `too_few`, `too_many`, `enum`, `pattern`, `not_applicable`, `unknown_reference`,
  * `unknown_language`, `unknown_market`, `mask`, `text`, `range`, `bounds`, `unsafe_pattern`, `too_deep`,
- * `too_many_faults`.
+ * `too_many_faults`, `converted`, `unknown_item`, `unknown_component`, `recursive`, `ambiguous_field`.
  */
 import type { core } from "zod";
 import type { Fault } from "./errors.ts";
@@ -69,6 +69,10 @@ export function pointer(segments: readonly PropertyKey[]): string {
 
 export function escapeSegment(segment: string): string {
   return segment.replaceAll("~", "~0").replaceAll("/", "~1");
+}
+
+export function unescapeSegment(segment: string): string {
+  return segment.replaceAll("~1", "/").replaceAll("~0", "~");
 }
 
 /** Adds the errors of a failed zod parse. The parsed input shows whether a value is missing or has a wrong type. */

@@ -19,11 +19,41 @@ function randomBytes(count: number): Uint8Array {
   return pool.subarray(drawn - count, drawn);
 }
 
-/** A sortable entry id: 9 characters of creation time (milliseconds in base 36) and 11 random ones (56 bits). */
+/** Time and random part of the last id. */
+const last = { now: -1, tail: "" };
+
+/** Returns the next text of the same length in the order of `ALPHABET`. Undefined after the last one. */
+function following(text: string): string | undefined {
+  for (let at = text.length - 1; at >= 0; at--) {
+    const next = ALPHABET[ALPHABET.indexOf(text[at] ?? "") + 1];
+    if (next !== undefined)
+      return text.slice(0, at) + next + (ALPHABET[0] ?? "0").repeat(text.length - at - 1);
+  }
+  return undefined;
+}
+
+/**
+ * A sortable entry id: 9 characters of creation time (milliseconds in base 36) and 11 random ones (56 bits). Ids that
+ * this process makes within a millisecond follow each other, so that entries of an upload have the order of its lines.
+ */
 export function newId(now: number): string {
-  const time = now.toString(36).padStart(9, "0");
-  let out = time;
-  for (const byte of randomBytes(11)) out += ALPHABET[byte % 36] ?? "0";
+  let tail = now === last.now ? following(last.tail) : undefined;
+  if (tail === undefined) {
+    tail = "";
+    for (const byte of randomBytes(11)) tail += ALPHABET[byte % 36] ?? "0";
+  }
+  last.now = now;
+  last.tail = tail;
+  return now.toString(36).padStart(9, "0") + tail;
+}
+
+/** Characters of a random key. 36^12 keys: two of a thousand items are equal in one of 10^13 lists. */
+const KEY_LENGTH = 12;
+
+/** Returns a random key for an item of a list. Begins with a letter or a digit. */
+export function newKey(): string {
+  let out = "";
+  for (const byte of randomBytes(KEY_LENGTH)) out += ALPHABET[byte % 36] ?? "0";
   return out;
 }
 

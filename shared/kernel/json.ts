@@ -8,7 +8,16 @@ export const DEPTH_LIMIT = 64;
 
 /** Checks the nesting of a JSON text without parsing it. */
 export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
+  return membersIn(text, limit) === undefined;
+}
+
+/**
+ * Counts the members of all objects in a JSON text without parsing it. Returns undefined if the text is nested deeper
+ * than `limit`.
+ */
+export function membersIn(text: string, limit = DEPTH_LIMIT): number | undefined {
   let depth = 0;
+  let members = 0;
   let inString = false;
   for (let i = 0; i < text.length; i++) {
     const code = text.charCodeAt(i);
@@ -16,11 +25,12 @@ export function tooDeep(text: string, limit = DEPTH_LIMIT): boolean {
       if (code === 92) i++;
       else if (code === 34) inString = false;
     } else if (code === 34) inString = true;
+    else if (code === 58) members++;
     else if (code === 123 || code === 91) {
-      if (++depth > limit) return true;
+      if (++depth > limit) return undefined;
     } else if (code === 125 || code === 93) depth--;
   }
-  return false;
+  return members;
 }
 
 /**
@@ -45,4 +55,15 @@ export function equal(a: unknown, b: unknown): boolean {
   const others = Object.keys(b).filter((key) => Reflect.get(b, key) !== undefined);
   if (keys.length !== others.length) return false;
   return keys.every((key) => Object.hasOwn(b, key) && equal(Reflect.get(a, key), Reflect.get(b, key)));
+}
+
+/** Returns JSON with sorted members, so that equal values give equal text. */
+export function canonical(value: unknown): string {
+  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
+  const members = Object.entries(value)
+    .filter(([, item]) => item !== undefined)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`);
+  return `{${members.join(",")}}`;
 }

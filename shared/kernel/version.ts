@@ -1,2 +1,2 @@
 /** Must equal the version in package.json. A test compares them. */
-export const VERSION = "0.1.0";
+export const VERSION = "0.2.0";

@@ -46,6 +46,22 @@ export function folded(text: string): string {
     .normalize("NFC");
 }
 
+/** Printable ASCII, which is the same in every Unicode form. */
+const PLAIN = /^[ -~]*$/;
+
+/**
+ * Returns the form in which texts are compared: Unicode Normalization Form C. Texts that differ only in composed and
+ * decomposed characters (`é`, `e` with a combining accent) are equal.
+ */
+export function comparable(text: string): string {
+  return PLAIN.test(text) ? text : text.normalize("NFC");
+}
+
+/** Returns the form in which `contains` and `startsWith` compare texts. They also ignore case. */
+export function caseless(text: string): string {
+  return comparable(text.toLowerCase());
+}
+
 function cut(word: string): string {
   return word.length <= WORD_LENGTH ? word : [...word].slice(0, WORD_LENGTH).join("");
 }

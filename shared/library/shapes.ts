@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { checkDocument } from "../definition/check/check.ts";
-import type { ModuleDefinition } from "../definition/document/document.ts";
+import type { FieldDefinition, ModuleDefinition } from "../definition/document/document.ts";
 import { compileJsonSchema, type JsonSchema } from "../handlers/schema/json-schema.ts";
 import type { Fault } from "../kernel/errors.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -75,16 +75,24 @@ export function moduleFrom(
 ): ModuleDefinition {
   const id = place.module ?? template.id;
   const prefix = `${TEMPLATE_ORB}/${template.id}/`;
+  const follow = (ref: string): string =>
+    ref.startsWith(prefix) && place.orb !== undefined
+      ? `${place.orb}/${id}/${ref.slice(prefix.length)}`
+      : ref;
+  const placed = (field: FieldDefinition): FieldDefinition => {
+    const { ref, fields } = field;
+    return {
+      ...field,
+      ...(ref === undefined ? {} : { ref: typeof ref === "string" ? follow(ref) : ref.map(follow) }),
+      ...(fields === undefined ? {} : { fields: fields.map(placed) }),
+    };
+  };
   return {
     ...template,
     id,
     schemas: template.schemas.map((schema) => ({
       ...schema,
-      fields: schema.fields.map((field) =>
-        field.ref?.startsWith(prefix) === true && place.orb !== undefined
-          ? { ...field, ref: `${place.orb}/${id}/${field.ref.slice(prefix.length)}` }
-          : field,
-      ),
+      fields: schema.fields.map(placed),
     })),
   };
 }

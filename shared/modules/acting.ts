@@ -15,6 +15,7 @@ import {
 import { ofFields, readableIn } from "../entry/model/fields.ts";
 import { choose } from "../entry/model/localize.ts";
 import { getEntry } from "../entry/read/get.ts";
+import { Reading } from "../entry/read/reading.ts";
 import type { Acting, EntryPlace } from "../handlers/contract/acting.ts";
 import { schemaOf } from "../handlers/contract/target.ts";
 import { notFound } from "../kernel/errors.ts";
@@ -31,6 +32,7 @@ export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Actin
     if (compiled === undefined) throw notFound("schema");
     return compiled;
   };
+  const caller = principalIn(actor, live.orb, live.compiled);
   const renew = () => requireLive(deps, live.orb);
   const target = ({ id, ...place }: EntryPlace): Target => ({
     orbId: live.orb,
@@ -41,7 +43,6 @@ export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Actin
   });
   const view = ({ snapshot }: Written, place: Omit<EntryPlace, "id">) => {
     const schema = routed(place);
-    const caller = principalIn(actor, live.orb, live.compiled);
     const values = ofFields(readableIn(schema, caller, snapshot.createdBy), snapshot.values);
     return entryView({ ...snapshot, values }, schema);
   };
@@ -51,8 +52,8 @@ export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Actin
         const schema = routed(place);
         const query = { fields: undefined, expand: [] };
         const choice = choose(schema, { locale: "*" });
-        const input = { orb: live, schema, id, choice, query, latest, reveal };
-        return (await getEntry(deps, actor, input)).entry;
+        const reading = Reading.of(caller, live, schema, latest);
+        return (await getEntry(deps, { reading, id, choice, query, reveal })).entry;
       },
       async create({ values, publish, ...place }) {
         const { module, id: schema } = routed(place);
@@ -70,8 +71,7 @@ export function actingFor(deps: Deps, live: LiveOrb, actor: HandlerActor): Actin
     transactions: {
       async record({ values, key, ...place }) {
         const schema = schemaOf(live, "TRANSACTIONS", place);
-        const principal = principalIn(actor, live.orb, live.compiled);
-        return (await recordTransaction(deps, principal, live, schema, { values, key })).record;
+        return (await recordTransaction(deps, caller, live, schema, { values, key })).record;
       },
     },
   };

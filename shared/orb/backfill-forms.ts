@@ -1,19 +1,41 @@
 /**
- * A one-time migration that adds missing index keys of unique values. Older versions compared unique values as written.
- * Now, texts that look the same (but differ in white space, invisible characters or Unicode form) count as equal. So
- * each value also needs the index key of its normalized form.
+ * Adds missing index keys of texts. Older versions compared unique values as written. Now, texts that look the same (but
+ * differ in white space, invisible characters or Unicode form) count as equal. So each value also needs the index key of
+ * its normalized form. Ordered indexes list texts in one Unicode form too.
+ *
+ * A mark in the stream of each application says up to which message this is done, and under which definition. An older
+ * version adds neither the keys nor the mark, so what it writes comes after the mark, and is completed when a newer
+ * version runs again. A newer version of the forms has a mark of its own.
  */
 import { system } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
-import { definitionFor } from "../definition/stored/live.ts";
+import { stopsWrites } from "../definition/live-orb.ts";
+import {
+  type Activation,
+  activationOf,
+  definitionFor,
+  storedDefinitions,
+} from "../definition/stored/live.ts";
+import { FORMS_VERSION } from "../definition/stored/live-record.ts";
+import { concernsOneOrb } from "../definition/stored/readable.ts";
 import type { Deps } from "../deps.ts";
+import { completeLive } from "../entry/listed/upkeep.ts";
 import { backfillForms, type SharedForm } from "../entry/migrate/backfill-forms.ts";
-import { AppError } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { listOrbs } from "./read.ts";
 
-const ORBS_PER_PAGE = 200;
 const NAMED = 50;
+/** Applications that are looked at in parallel. */
+const PARALLEL = 16;
+
+/** Body of the mark of an application. */
+interface StoredMark {
+  v: 1;
+  at: string;
+  /** Entries written up to this sequence number of the stream have all keys. */
+  upTo: number;
+  /** Revision of the definition from which the keys were computed. */
+  revision: number;
+}
 
 export interface FormsPass {
   /** Unique values that two or more entries have in different spellings. */
@@ -22,33 +44,73 @@ export interface FormsPass {
   failed: string[];
 }
 
-/** Migrates all applications. Does nothing if an earlier start of the platform has done so. */
-export async function backfillFormsOnce(deps: Deps): Promise<FormsPass> {
+/** Completes the keys of all applications before requests are served. */
+export async function completeAllForms(deps: Deps): Promise<FormsPass> {
   const pass: FormsPass = { shared: [], failed: [] };
-  if ((await deps.store.get(streams.platform, subjects.claimForms)) !== null) return pass;
-  let after: number | undefined;
-  do {
-    const page = await listOrbs(deps, system, { limit: ORBS_PER_PAGE, after });
-    for (const { id } of page.orbs.map(({ document }) => document)) {
-      try {
-        const orb = await definitionFor(deps, id);
-        if (orb !== null) pass.shared.push(...(await reported(deps, await backfillForms(deps, orb))));
-      } catch (error) {
-        // A broken application must not stop the migration of other applications, or the start of the platform.
-        if (!(error instanceof AppError)) throw error;
-        pass.failed.push(id);
-      }
+  const complete = async (record: Activation) => {
+    try {
+      pass.shared.push(...(await completeForms(deps, record, { live: true })));
+    } catch (error) {
+      // A broken application must not stop the migration of other applications, or the start of the platform.
+      if (!concernsOneOrb(error)) throw error;
+      pass.failed.push(record.orb);
     }
-    after = page.next ?? undefined;
-  } while (after !== undefined);
-  if (pass.failed.length > 0) return pass;
-  const at = new Date(deps.clock.now()).toISOString();
-  await deps.store.append(streams.platform, {
-    subject: subjects.claimForms,
-    data: JSON.stringify({ v: 1, at }),
-    rollup: true,
-  });
+  };
+  let batch: Activation[] = [];
+  for await (const { entry, deleted } of storedDefinitions(deps)) {
+    const record = deleted ? undefined : activationOf(entry);
+    if (record !== undefined && !("reason" in record)) batch.push(record);
+    if (batch.length < PARALLEL) continue;
+    await Promise.all(batch.map(complete));
+    batch = [];
+  }
+  await Promise.all(batch.map(complete));
   return pass;
+}
+
+/**
+ * Returns the sequence number of the stream up to which entries have all keys under the current definition. Returns 0 if
+ * an older version may have activated a definition since the mark was written, or if the stream lost its end.
+ */
+function completeUpTo({ revision, forms }: Activation, mark: StoredMark | undefined, last: number): number {
+  if (mark === undefined || mark.upTo > last) return 0;
+  const isOwn = forms?.version === FORMS_VERSION && forms.pending !== true;
+  return mark.revision === revision || (isOwn && mark.revision >= forms.from) ? mark.upTo : 0;
+}
+
+/**
+ * Completes the keys of one application.
+ * @param options.live also completes the live indexes, in which an older version does not list what it publishes
+ * @returns unique values that two or more entries have in different spellings
+ */
+export async function completeForms(
+  deps: Deps,
+  record: Activation,
+  { live = false }: { live?: boolean } = {},
+): Promise<readonly SharedForm[]> {
+  // Nothing is written to a stream that has lost messages, until the operator decides.
+  if (stopsWrites(record.damaged)) return [];
+  const stream = streams.orb(record.orb);
+  const subject = subjects.formsMark(record.orb, FORMS_VERSION);
+  const info = await deps.store.streamInfo(stream);
+  if (info === null) return [];
+  const message = await deps.store.get(stream, subject);
+  const mark = message?.json<StoredMark>();
+  const last = info.state.last_seq;
+  const since = completeUpTo(record, mark, last);
+  if (since > 0 && (since === last || message?.seq === last)) return [];
+  const definition = await definitionFor(deps, record.orb);
+  if (definition === null) return [];
+  const { any, shared } = await backfillForms(deps, definition, since);
+  if (live) await completeLive(deps, definition, definition.compiled.byHome.values(), since);
+  const at = new Date(deps.clock.now()).toISOString();
+  if (since === 0 || any)
+    await deps.store.append(stream, {
+      subject,
+      data: JSON.stringify({ v: 1, at, upTo: last, revision: record.revision } satisfies StoredMark),
+      rollup: true,
+    });
+  return reported(deps, shared);
 }
 
 /** Logs which entries have the same unique value, without logging the value. */

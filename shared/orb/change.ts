@@ -9,7 +9,8 @@ import { orbRealm } from "../access/realms.ts";
 import { holdersOf } from "../access/users.ts";
 import type { OrbDocument } from "../definition/document/document.ts";
 import { isOrbId } from "../definition/document/ids.ts";
-import type { Fence } from "../definition/live-orb.ts";
+import type { Fence, StreamLoss } from "../definition/live-orb.ts";
+import { requireWhole } from "../definition/stored/fence.ts";
 import {
   type Act,
   appendRecord,
@@ -22,17 +23,20 @@ import {
   type OrbRecord,
   orbHead,
 } from "../definition/stored/history.ts";
-import { isReconciled, liveRecord } from "../definition/stored/live-record.ts";
+import { fenceOf } from "../definition/stored/live.ts";
+import { type CurrentLiveRecord, isReconciled, liveRecord } from "../definition/stored/live-record.ts";
+import { requireReadable, unreadableAt } from "../definition/stored/readable.ts";
 import type { Deps } from "../deps.ts";
 import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
 import { AppError, notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
-import { nullOnConflict } from "../store/pages.ts";
+import { type RetryPolicy, retry } from "../kernel/retry.ts";
+import { isConflict } from "../store/pages.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
 import { beforeJudging, type Closed, close, reopen } from "./migrate/gate.ts";
-import { enforce, planChange } from "./migrate/impact.ts";
+import { enforce, namesFor, planChange } from "./migrate/impact.ts";
 import { reconcileOrb } from "./migrate/reconcile.ts";
 
 export interface OrbTarget {
@@ -46,16 +50,56 @@ export interface Change extends Partial<OrbRecord> {
   closed?: Closed | undefined;
 }
 
-/** Maximum attempts after write conflicts. */
-export const ATTEMPTS = 12;
+/** How often a change is decided again because another request has changed the application first. */
+export const ORB_CONFLICTS: RetryPolicy = { attempts: 12, after: isConflict, failed: writeConflict };
 
-/** Returns an application's newest revision. If an earlier request was interrupted, first finishes its work. */
+/**
+ * Returns an application's newest revision. If an earlier request was interrupted, first finishes its work. If a newer
+ * version stored its definition, only reads it: an admin can see it, but nothing is overwritten.
+ */
 export async function readOrb(deps: Deps, orb: string): Promise<ExistingOrb> {
+  return (await readState(deps, orb)).head;
+}
+
+/** Returns the newest revision of an application, and what its stream has lost. */
+export async function readOrbAndLoss(
+  deps: Deps,
+  orb: string,
+): Promise<{ head: ExistingOrb; loss: StreamLoss | undefined }> {
+  const { head, live } = await readState(deps, orb);
+  return { head, loss: live?.record.damaged };
+}
+
+interface State {
+  head: ExistingOrb;
+  live: CurrentLiveRecord;
+  /** Why this version must not change the application, if a newer version stored its definition. */
+  unreadable?: unknown;
+}
+
+/** Returns a function that returns the result of the work, or throws its error. */
+function settled<T>(work: Promise<T>): Promise<() => T> {
+  return work.then(
+    (result) => () => result,
+    (error: unknown) => () => {
+      throw error;
+    },
+  );
+}
+
+async function readState(deps: Deps, orb: string): Promise<State> {
   if (!isOrbId(orb)) throw notFound("orb");
-  const [head, live] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
+  const [head, read] = await Promise.all([orbHead(deps, orb), settled(liveRecord(deps, orb))]);
   if (!exists(head)) throw notFound("orb");
-  if (!isReconciled(head, live?.record ?? null)) await reconcileOrb(deps, orb, head);
-  return head;
+  try {
+    requireReadable(orb, head.document);
+    const live = read();
+    if (!isReconciled(head, live?.record ?? null)) await reconcileOrb(deps, orb, head);
+    return { head, live };
+  } catch (unreadable) {
+    if (unreadableAt(unreadable) === undefined) throw unreadable;
+    return { head, live: null, unreadable };
+  }
 }
 
 /**
@@ -72,30 +116,33 @@ export async function changeOrb(
 ): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write", target.orb);
   const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
-    const [head, before] = await Promise.all([readOrb(deps, target.orb), orbReplay(deps, claim)]);
+  const pauseMs = (attempt: number) => Math.random() * 20 * attempt;
+  return retry({ ...ORB_CONFLICTS, pauseMs }, async () => {
+    const [{ head, live, unreadable }, before] = await Promise.all([
+      readState(deps, target.orb),
+      orbReplay(deps, claim),
+    ]);
+    if (unreadable !== undefined) throw unreadable;
     if (before !== null) return replayed(deps, target.orb, before);
+    if (live !== null) requireWhole(target.orb, fenceOf(live.record));
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
       throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
-    const decided = await nullOnConflict(decide(head));
-    if (decided !== null) {
-      const { closed, ...change } = decided;
-      const made = await appended(deps, target.orb, nextRevision(head, act, change), { head, claim, closed });
-      if (made !== null) return made;
-    }
-    if (attempt > 0) await pause(Math.random() * 20 * attempt);
-  }
-  throw writeConflict();
+    const { closed, ...change } = await decide(head);
+    return appended(deps, target.orb, nextRevision(head, act, change), { head, claim, closed });
+  });
 }
 
-/** Appends a revision. Returns null if another request has appended one first. */
+/**
+ * Appends a revision.
+ * @throws Conflict if another request has appended one first
+ */
 async function appended(
   deps: Deps,
   orb: string,
   record: OrbRecord,
   by: { head: ExistingOrb; claim: IdempotencyClaim | undefined; closed: Closed | undefined },
-): Promise<ExistingOrb | null> {
+): Promise<ExistingOrb> {
   const { head, claim, closed } = by;
   const also = withKeyRecord(claim, closed === undefined ? [] : [closed.guard]);
   let seq: number;
@@ -103,14 +150,14 @@ async function appended(
     seq = await appendRecord(deps, orb, record, head.seq, also);
   } catch (error) {
     if (closed !== undefined) await reopen(deps, orb);
-    if (error instanceof Conflict) return null;
     throw error;
   }
   const made: OrbHead = { ...record, seq };
   const { work, publishedRevision, basis } = record;
   const undone = work !== undefined || publishedRevision !== head.publishedRevision || basis !== head.basis;
   if (undone) await follow(deps, orb, made, closed?.fence);
-  return exists(made) ? made : null;
+  if (!exists(made)) throw new Conflict();
+  return made;
 }
 
 /** Milliseconds to wait before each further attempt to finish the work that follows a change. */
@@ -126,7 +173,7 @@ async function follow(deps: Deps, orb: string, made: OrbHead, fence: Fence | und
     await reconcileOrb(deps, orb, made, fence);
   } catch (error) {
     deps.afterwards(finishLater(deps, orb));
-    if (!(error instanceof Conflict)) throw error;
+    if (!isConflict(error)) throw error;
     deps.log.warn("stored entries do not match their new definition yet; the work is repeated", { orb });
   }
 }
@@ -189,9 +236,10 @@ export async function impactOf(
   document: OrbDocument,
   force: boolean,
 ) {
-  const { document: from } = await entryDefinitionOf(deps, orb, head);
+  const from = await entryDefinitionOf(deps, orb, head);
+  const to = { document, names: await namesFor(deps, orb, document, from) };
   const options = { revision: head.revision + 1, examine: true, force, retired: head.retired ?? [] };
-  return (await planChange(deps, orb, from, document, options)).impact;
+  return (await planChange(deps, orb, from, to, options)).impact;
 }
 
 /**
@@ -207,20 +255,22 @@ export async function activate(
   force: boolean,
 ): Promise<Change> {
   const revision = head.revision + 1;
-  const { document: from } = await entryDefinitionOf(deps, orb, head);
-  if (equal(from, document)) return { basis: revision };
-  await requireUnusedRoles(deps, from, document);
-  const before = await beforeJudging(deps, orb, from, document);
-  const plan = await planChange(deps, orb, from, document, {
+  const from = await entryDefinitionOf(deps, orb, head);
+  if (equal(from.document, document)) return { basis: revision };
+  await requireUnusedRoles(deps, from.document, document);
+  const names = await namesFor(deps, orb, document, from);
+  const to = { document, names };
+  const before = await beforeJudging(deps, orb, from, to);
+  const plan = await planChange(deps, orb, from, to, {
     revision,
     examine: false,
     force,
     retired: head.retired ?? [],
   });
-  await enforce(deps, orb, document, revision, plan);
-  const { work } = plan;
-  const closed = before === null ? undefined : await close(deps, orb, { document, revision }, before, plan);
-  const judged = { closed, basis: revision, retired: plan.retired.length === 0 ? undefined : plan.retired };
+  const work = await enforce(deps, orb, to, revision, plan);
+  const closed = before === null ? undefined : await close(deps, orb, { ...to, revision }, before, plan);
+  const retired = plan.retired.length === 0 ? undefined : plan.retired;
+  const judged = { closed, basis: revision, retired, names };
   const isIdle = Object.values(work).every((list: unknown[]) => list.length === 0);
   return isIdle ? judged : { ...judged, work };
 }

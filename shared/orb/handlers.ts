@@ -18,5 +18,7 @@ function calledHandlers({ hooks = [], schedules = [] }: OrbDocument): CalledHand
  */
 export async function requireHandlers(deps: HandlerDeps, document: OrbDocument): Promise<void> {
   const faults = await usesFaults(deps, document.uses, calledHandlers(document));
-  if (faults.length > 0) throw invalid(faults, faults.map(({ message }) => message).join(" "));
+  if (faults.length === 0) return;
+  const which = faults.length === 1 ? "a handler" : `${faults.length} handlers`;
+  throw invalid(faults, `The orb ${document.id} names ${which} that it cannot use. See errors for each one.`);
 }

@@ -13,13 +13,13 @@ import {
 } from "../definition/stored/history.ts";
 import type { Deps } from "../deps.ts";
 import type { HandlerDeps } from "../handlers/contract/types.ts";
-import { notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
-import { nullOnConflict } from "../store/pages.ts";
+import { notFound, revisionMismatch } from "../kernel/errors.ts";
+import { retry } from "../kernel/retry.ts";
 import {
-  ATTEMPTS,
   activate,
   changeOrb,
   impactOf,
+  ORB_CONFLICTS,
   type OrbTarget,
   readOrb,
   requireKeptRoles,
@@ -87,7 +87,7 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
   requireOperator(actor, "orbs.write", input.orb);
   const { orb, ifMatch } = input;
   if (!isOrbId(orb)) throw notFound("orb");
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  await retry(ORB_CONFLICTS, async () => {
     const head = await orbHead(deps, orb);
     if (head?.operation === "deleting") {
       await finishDeletion(deps, orb, head);
@@ -97,9 +97,8 @@ export async function deleteOrb(deps: Deps, actor: Actor, input: OrbTarget): Pro
     if (head === null || !(exists(head) || importing)) throw notFound("orb");
     if (ifMatch !== undefined && ifMatch !== head.revision) throw revisionMismatch(head.revision);
     if (!importing) next(head.status, "delete");
-    if ((await nullOnConflict(eraseOrb(deps, actor, orb, head))) !== null) return;
-  }
-  throw writeConflict();
+    await eraseOrb(deps, actor, orb, head);
+  });
 }
 
 /**

@@ -3,6 +3,7 @@ import { requireOperator } from "../access/authorize.ts";
 import { changeLog } from "../definition/document/diff.ts";
 import { isOrbId } from "../definition/document/ids.ts";
 import type { Status } from "../definition/document/lifecycle.ts";
+import type { StreamLoss } from "../definition/live-orb.ts";
 import {
   type ExistingOrb,
   exists,
@@ -21,22 +22,22 @@ import { scanPages } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import type { Place } from "../store/types.ts";
 
-import { readOrb } from "./change.ts";
+import { readOrbAndLoss } from "./change.ts";
 import { type RevisionItem, type RevisionView, revisionItem, revisionView } from "./view.ts";
 
 export async function getOrb(
   deps: Deps,
   actor: Actor,
   input: { orb: string; published?: boolean | undefined },
-): Promise<{ orb: ExistingOrb; newest: number }> {
+): Promise<{ orb: ExistingOrb; newest: number; loss: StreamLoss | undefined }> {
   requireOperator(actor, "orbs.read", input.orb);
-  const head = await readOrb(deps, input.orb);
-  if (input.published !== true) return { orb: head, newest: head.revision };
+  const { head, loss } = await readOrbAndLoss(deps, input.orb);
+  if (input.published !== true) return { orb: head, newest: head.revision, loss };
   if (head.publishedRevision === null)
     throw notFound("published revision", "No revision of this orb is published.");
   const live = await findRevision(deps, input.orb, head, head.publishedRevision);
   if (!exists(live)) throw notFound("published revision");
-  return { orb: live, newest: head.revision };
+  return { orb: live, newest: head.revision, loss };
 }
 
 export interface ListOrbs {

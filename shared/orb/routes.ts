@@ -2,7 +2,7 @@ import type { Actor, Role } from "../access/actor.ts";
 import { allowedBy, requireOperator } from "../access/authorize.ts";
 import type { EntryOperation } from "../access/credentials/operations.ts";
 import { orbRealm } from "../access/realms.ts";
-import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
+import { type CompiledOrb, type CompiledSchema, keyFields } from "../definition/compile.ts";
 import { lowestRole } from "../definition/document/access.ts";
 import {
   hidesRealmSegment,
@@ -11,7 +11,7 @@ import {
   type REALM_SEGMENTS,
 } from "../definition/document/ids.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
-import { liveOrbs } from "../definition/stored/live.ts";
+import { usableOrb } from "../definition/stored/live.ts";
 import { isFaulty } from "../handlers/contract/entry.ts";
 import { type DescribedRoute, describedRoutes } from "../handlers/contract/http.ts";
 import type { Handler, HandlerDeps } from "../handlers/contract/types.ts";
@@ -27,6 +27,27 @@ export function hidesMcp({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(MCP_SEGMENT) || handlers.has(MCP_SEGMENT);
 }
 
+/** Path segment of the route that writes several entries at once. */
+export const BATCH_SEGMENT = "batch";
+
+/** Returns whether a module or handler of the application is named `batch`. Its path then replaces that route. */
+export function hidesBatch({ modules, handlers }: CompiledOrb): boolean {
+  return modules.has(BATCH_SEGMENT) || handlers.has(BATCH_SEGMENT);
+}
+
+/** Returns whether the application has entries that the platform serves over HTTP. */
+export function hasEntryRoutes({ modules }: CompiledOrb): boolean {
+  return [...modules.values()].some(({ routed }) => routed);
+}
+
+/** Path segment of the routes for change sets. */
+export const CHANGES_SEGMENT = "changes";
+
+/** Returns whether a module or handler of the application is named `changes`. Its path then replaces those routes. */
+export function hidesChanges({ modules, handlers }: CompiledOrb): boolean {
+  return modules.has(CHANGES_SEGMENT) || handlers.has(CHANGES_SEGMENT);
+}
+
 export interface ActiveRoute {
   method: DescribedRoute["method"];
   path: string;
@@ -40,24 +61,101 @@ export interface ActiveRoute {
   handler?: string;
 }
 
-export async function listRoutes(deps: HandlerDeps, actor: Actor): Promise<ActiveRoute[]> {
+/** A page of routes. Routes are in order of their orbs' ids. */
+export interface ListRoutes {
+  /** Ids of the published orbs to list, in order. */
+  orbs: readonly string[];
+  limit: number;
+  /** Place after the last route of the previous page. */
+  after?: { orb: string; number: number } | undefined;
+}
+
+/** Orbs whose definitions are read at the same time. */
+const AT_ONCE = 8;
+
+/** Lists the active routes. Reads the definitions of only as many orbs as the page shows. */
+export async function listRoutes(
+  deps: HandlerDeps,
+  actor: Actor,
+  { orbs, limit, after }: ListRoutes,
+): Promise<{ routes: ActiveRoute[]; next: { orb: string; number: number } | null }> {
   requireOperator(actor, "routes.read");
-  const [orbs, handlers] = await Promise.all([liveOrbs(deps), listHandlers(deps)]);
+  const handlers = await listHandlers(deps);
   const known = new Map(handlers.map((handler) => [handler.name, isFaulty(handler) ? undefined : handler]));
-  return orbs.flatMap((live) => [
+  const rest = after === undefined ? orbs : orbs.filter((orb) => orb >= after.orb);
+  const routes: ActiveRoute[] = [];
+  for (let i = 0; i < rest.length; i += AT_ONCE) {
+    const some = await Promise.all(rest.slice(i, i + AT_ONCE).map((orb) => usableOrb(deps, orb)));
+    for (const live of some) {
+      if (live === null) continue;
+      const skipped = live.orb === after?.orb ? after.number : 0;
+      const own = routesOf(live, known).slice(skipped);
+      const room = limit - routes.length;
+      if (own.length > room) {
+        const next = { orb: live.orb, number: skipped + room };
+        return { routes: [...routes, ...own.slice(0, room)], next };
+      }
+      routes.push(...own);
+    }
+  }
+  return { routes, next: null };
+}
+
+function routesOf(live: LiveOrb, known: ReadonlyMap<string, Handler | undefined>): ActiveRoute[] {
+  return [
     ...signinRoutes(live),
     ...handlerRoutes(live.compiled, known),
     ...mcpRoutes(live.compiled),
+    ...batchRoutes(live.compiled),
+    ...changeRoutes(live.compiled),
     ...[...live.compiled.modules.values()]
       .filter((module) => module.routed)
       .flatMap((module) => [...module.schemas.values()])
       .flatMap((schema) => entryRoutes(live.compiled, schema)),
-  ]);
+  ];
 }
 
 function mcpRoutes(orb: CompiledOrb): ActiveRoute[] {
   const path = `/api/${orb.id}/${MCP_SEGMENT}`;
   return hidesMcp(orb) ? [] : [{ method: "POST", path, orb: orb.id, origin: "mcp", role: "public" }];
+}
+
+function batchRoutes(orb: CompiledOrb): ActiveRoute[] {
+  const path = `/api/${orb.id}/${BATCH_SEGMENT}`;
+  const route = { method: "POST", path, orb: orb.id, origin: "crud", role: "public" } as const;
+  return hidesBatch(orb) || !hasEntryRoutes(orb) ? [] : [route];
+}
+
+/** The routes for change sets, below their segment. */
+const CHANGE_ROUTES: readonly [method: ActiveRoute["method"], tail: string][] = [
+  ["GET", ""],
+  ["POST", ""],
+  ["GET", "/{changeId}"],
+  ["PATCH", "/{changeId}"],
+  ["DELETE", "/{changeId}"],
+  ["POST", "/{changeId}/review"],
+  ["POST", "/{changeId}/approve"],
+  ["POST", "/{changeId}/reject"],
+  ["GET", "/{changeId}/comments"],
+  ["POST", "/{changeId}/comments"],
+  ["POST", "/{changeId}/comments/{commentId}/resolve"],
+  ["GET", "/{changeId}/diff"],
+  ["POST", "/{changeId}/publish"],
+  ["POST", "/{changeId}/revert"],
+  ["DELETE", "/{changeId}/entries/{entryId}"],
+  ["POST", "/{changeId}/entries/{entryId}/rebase"],
+];
+
+function changeRoutes(orb: CompiledOrb): ActiveRoute[] {
+  if (hidesChanges(orb) || !hasEntryRoutes(orb)) return [];
+  const base = `/api/${orb.id}/${CHANGES_SEGMENT}`;
+  return CHANGE_ROUTES.map(([method, tail]) => ({
+    method,
+    path: base + tail,
+    orb: orb.id,
+    origin: "crud",
+    role: "user",
+  }));
 }
 
 /** Returns the URL path of a schema's entries. If the module has only one schema, the path omits the schema's name. */
@@ -84,6 +182,14 @@ function entryRoutes(orb: CompiledOrb, schema: CompiledSchema): ActiveRoute[] {
     route("PUT", "/{id}", "update"),
     route("PATCH", "/{id}", "update"),
     route("DELETE", "/{id}", "delete"),
+    ...(keyFields(schema).length === 0
+      ? []
+      : [
+          route("GET", "/by/{field}/{value}", "read"),
+          route("PUT", "/by/{field}/{value}", "update"),
+          route("PATCH", "/by/{field}/{value}", "update"),
+          route("DELETE", "/by/{field}/{value}", "delete"),
+        ]),
     route("GET", "/{id}/revisions", "readRevisions"),
     route("GET", "/{id}/revisions/{revision}", "readRevisions"),
     route("POST", "/{id}/revisions/{revision}/restore", "update"),

@@ -92,6 +92,8 @@ export function withoutState(input: unknown, head: ExistingOrb | null): { input:
   if (typeof input !== "object" || input === null || Array.isArray(input)) return { input, faults: [] };
   const now: OrbState | null = head === null ? null : stateOf(head);
   const rest: Record<string, unknown> = { ...input };
+  // It is about the stored data and not about the document, and may have changed since.
+  delete rest.damaged;
   const faults: Fault[] = [];
   for (const name of STATE) {
     if (!Object.hasOwn(rest, name)) continue;

@@ -4,9 +4,9 @@
  * granted, a process may spend a few units (`ahead`).
  */
 import type { Config, Deps } from "../deps.ts";
+import { PerHost } from "../kernel/bounded-map.ts";
 import { windowAt } from "../kernel/window.ts";
 import { type streams, subjects } from "../store/subjects.ts";
-import { PerHost } from "./per-host.ts";
 
 export interface Limit {
   rule: string;
@@ -41,11 +41,12 @@ function leaseOf(config: Config, name: string, window: number): Lease {
 
 /**
  * Leases the units that a limit needs now. Also leases some in advance: as many as the process has spent so far in this
- * period.
+ * period. Exact limits (`ahead` is 0) lease nothing in advance: a unit that one request holds in reserve could be the
+ * last one, while a parallel request is refused.
  */
 async function renew(deps: Deps, limit: Limit, key: string, lease: Lease, need: number): Promise<void> {
   const first = !lease.renewing;
-  const more = first ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;
+  const more = first && limit.ahead > 0 ? Math.min(lease.spent, Math.floor(limit.most / SHARE)) : 0;
   const subject = subjects.quota(limit.stream, limit.rule, key, lease.window);
   lease.renewing = true;
   try {

@@ -2,9 +2,8 @@
  * Limits how much accounts and applications may use. Platform admins are exempt, because they import and repair data.
  */
 import { type Actor, accountBehind, accountOf } from "../access/actor.ts";
-import { clientNetwork } from "../access/limits.ts";
+import { clientKey } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
-import { sha256 } from "../kernel/ids.ts";
 import { streams } from "../store/subjects.ts";
 import { type Limit, spendLease } from "./leases.ts";
 import { type Counted, type Scope, tooMany, within } from "./refusals.ts";
@@ -25,14 +24,14 @@ export interface Spender {
 }
 
 export function isCounted(actor: Actor): boolean {
-  return ["orb", "anonymous"].includes(accountBehind(actor).kind);
+  return ["orb", "schedule", "anonymous"].includes(accountBehind(actor).kind);
 }
 
-/** Returns whose limit a request counts towards: the actor's account, or the network address of an anonymous caller. */
+/** Returns whose limit a request counts towards: the actor's account, or the network of an anonymous caller. */
 export async function spenderOf(deps: Deps, actor: Actor): Promise<Spender> {
   if (accountBehind(actor).kind !== "anonymous")
     return { scope: "account", key: `account.${accountOf(actor).replace("/", ".")}` };
-  return { scope: "client", key: `client.${await sha256(clientNetwork(deps.request.client))}` };
+  return { scope: "client", key: `client.${await clientKey(deps)}` };
 }
 
 async function spendQuota(
@@ -40,12 +39,13 @@ async function spendQuota(
   { scope, key }: Spender,
   what: Extract<Counted, "writes" | "calls">,
   most: number,
+  units = 1,
 ): Promise<void> {
   if (most === 0) return;
   const seconds = deps.config.quotas.windowSeconds;
   const ahead = Math.min(AHEAD.acts, Math.floor(most / AHEAD_SHARE));
   const limit: Limit = { rule: what, stream: streams.quotas, most, seconds, ahead };
-  const wait = await spendLease(deps, limit, key, 1);
+  const wait = await spendLease(deps, limit, key, units);
   const may = `${what === "writes" ? "write" : "call handlers"} ${most} times ${within(seconds)}`;
   if (wait !== undefined) throw tooMany(scope, { what, may }, wait);
 }
@@ -56,11 +56,11 @@ const orbSpender = (orb: string): Spender => ({ scope: "orb", key: `orb.${orb}` 
  * Counts a write against the limits of the account and the application. Authorize the caller first, so that rejected
  * callers do not use up the application's limit.
  */
-export async function countWrite(deps: Deps, actor: Actor, orb: string): Promise<void> {
+export async function countWrite(deps: Deps, actor: Actor, orb: string, writes = 1): Promise<void> {
   if (!isCounted(actor)) return;
   const { accountWrites, orbWrites } = deps.config.quotas;
-  await spendQuota(deps, await spenderOf(deps, actor), "writes", accountWrites);
-  await spendQuota(deps, orbSpender(orb), "writes", orbWrites);
+  await spendQuota(deps, await spenderOf(deps, actor), "writes", accountWrites, writes);
+  await spendQuota(deps, orbSpender(orb), "writes", orbWrites, writes);
 }
 
 /**

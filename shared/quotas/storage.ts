@@ -3,9 +3,9 @@
  * two streams, which store entries and files.
  */
 import type { Deps } from "../deps.ts";
+import { PerHost } from "../kernel/bounded-map.ts";
 import { fileStream } from "../store/file-subjects.ts";
 import { streams } from "../store/subjects.ts";
-import { PerHost } from "./per-host.ts";
 import { orbFull } from "./refusals.ts";
 
 /** Milliseconds until a process asks the broker again for the size of a stream. */

@@ -1,12 +1,22 @@
 import type { Actor } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { countGuess, releaseGuess } from "./guesses.ts";
+import { countGuess, type Guesses, releaseGuess } from "./guesses.ts";
+import { chargeOnce } from "./paid.ts";
 import { countBytes, countWrite, isCounted } from "./quotas.ts";
 import { requireFileStorage, requireStorage } from "./storage.ts";
 
-/** Counts a write against the rate limits, then executes it. */
-export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: () => Promise<T>): Promise<T> {
-  await countWrite(deps, actor, orb);
+/**
+ * Counts a write against the rate limits, then executes it.
+ * @param writes number of entries that it writes
+ */
+export async function counted<T>(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  write: () => Promise<T>,
+  writes = 1,
+): Promise<T> {
+  await countWrite(deps, actor, orb, writes);
   try {
     const written = await write();
     releaseGuess(deps);
@@ -18,19 +28,22 @@ export async function counted<T>(deps: Deps, actor: Actor, orb: string, write: (
 }
 
 /**
- * Counts the bytes of a write, and its new unique sensitive values, against the quotas of the caller. Call this before
- * the commit, because a commit that fails tells the caller that another entry has the value.
- * @param values.guesses fields whose new values are unique and sensitive
+ * Counts the bytes of a write, and its new unique values, against the quotas of the caller. Call this before the commit,
+ * because a commit that fails tells the caller that another entry has the value.
+ * @param values.publish whether the values are those of a published revision
+ * @param values.guesses unique fields whose new values the caller may not read in other entries
  */
 export async function countValues(
   deps: Deps,
   actor: Actor,
   orb: string,
-  values: { bytes: number; guesses: readonly string[] },
+  values: { bytes: number; publish: boolean; guesses: Guesses },
 ): Promise<void> {
   if (!isCounted(actor)) return;
-  await requireStorage(deps, orb, values.bytes);
-  await countBytes(deps, actor, values.bytes);
+  await chargeOnce(deps, values.publish ? "live" : "draft", values.bytes, async (bytes) => {
+    await requireStorage(deps, orb, bytes);
+    await countBytes(deps, actor, bytes);
+  });
   await countGuess(deps, actor, orb, values.guesses);
 }
 

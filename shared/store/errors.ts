@@ -1,4 +1,4 @@
-import { AppError, writeConflict } from "../kernel/errors.ts";
+import { AppError, unavailable, writeConflict } from "../kernel/errors.ts";
 import { REQUEST_BYTES, tooManyBytes } from "./budget.ts";
 import { Conflict, StreamMissing, TooMuch } from "./types.ts";
 
@@ -19,4 +19,20 @@ export function storeFailure(error: unknown, onMissing: (stream: string) => void
       retryAfter: 1,
     },
   );
+}
+
+/** Thrown if the broker rejected a message as invalid. No message of the batch was stored. */
+export class RejectedWrite extends AppError {
+  constructor(cause: string) {
+    const { kind, code, detail, retryAfter = 1 } = unavailable();
+    super(kind, code, detail, { retryAfter, cause });
+  }
+}
+
+/**
+ * Returns whether the broker may have stored a write despite the error. After a timeout, for example, this is unknown.
+ */
+export function isUnsure(error: unknown): boolean {
+  if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
+  return error.kind === "timeout" || error.kind === "unavailable";
 }

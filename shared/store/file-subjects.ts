@@ -31,6 +31,7 @@ const inOrb = (orb: string, space: string) => `${token(orb, "orb")}.${space}`;
 export const fileSubjects = {
   /** The record of a file: its properties, who uploaded it, and which entries use it. */
   record: (orb: string, id: string) => `${inOrb(orb, "_file")}.${token(id, "file")}`,
+  records: (orb: string) => `${inOrb(orb, "_file")}.*`,
   /** Marks that a file has the content with this hash. */
   content: (orb: string, sha256: string, id: string) =>
     `${inOrb(orb, "_blob")}.${token(sha256, "file")}.${token(id, "file")}`,

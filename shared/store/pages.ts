@@ -1,4 +1,5 @@
 import { pause } from "../kernel/pause.ts";
+import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { Conflict, type Page, type StoredMessage } from "./types.ts";
 
 /**
@@ -28,28 +29,26 @@ export async function* scanPages(
   }
 }
 
+/** Returns whether a write failed because another process wrote first. */
+export const isConflict = (error: unknown): error is Conflict => error instanceof Conflict;
+
 /** Returns the result of a write, or null if another process wrote first. */
 export async function nullOnConflict<T>(write: Promise<T>): Promise<T | null> {
   try {
     return await write;
   } catch (error) {
-    if (error instanceof Conflict) return null;
+    if (isConflict(error)) return null;
     throw error;
   }
 }
 
-const ATTEMPTS = 9;
+/** Repeats a write while other processes write first, also under heavy load. */
+export const ON_CONFLICT: RetryPolicy = { attempts: 24, after: isConflict };
 
 /**
  * Repeats a write that expects an unchanged value, until no other process wrote in between. `write` must read the
  * current value on each call.
  */
-export async function untilWritten<T>(write: () => Promise<T>): Promise<T> {
-  for (let attempt = 1; ; attempt++) {
-    try {
-      return await write();
-    } catch (error) {
-      if (!(error instanceof Conflict) || attempt === ATTEMPTS) throw error;
-    }
-  }
+export function untilWritten<T>(write: () => Promise<T>): Promise<T> {
+  return retry({ attempts: 9, after: isConflict }, write);
 }

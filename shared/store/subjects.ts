@@ -10,6 +10,11 @@ export function isToken(value: string): boolean {
   return TOKEN.test(value);
 }
 
+/** Returns the part of a subject after its last dot, which is the id of what the message is about. */
+export function lastToken(subject: string): string {
+  return subject.slice(subject.lastIndexOf(".") + 1);
+}
+
 /**
  * Returns a client's value if it is safe as one part of a subject, such as `<value>` in `orbs.<value>.log`.
  * @param what what the value identifies: "orb", "entry"
@@ -17,6 +22,12 @@ export function isToken(value: string): boolean {
  */
 export function token(value: string, what: string): string {
   if (!TOKEN.test(value)) throw notFound(what);
+  return value;
+}
+
+/** Returns the stored name of a field, which may end with a number: `price~2`. */
+function fieldToken(value: string): string {
+  token(value.replaceAll("~", "_"), "field");
   return value;
 }
 
@@ -99,14 +110,14 @@ export const subjects = {
   /** Written when an orb (an application) is created, so that applications can be listed by creation time. */
   orbPlace: (orb: string) => `platform.index.orbs.${token(orb, "orb")}`,
   allOrbPlaces: "platform.index.orbs.*",
+  /** Names and hooks of all published orbs: a cache for processes that start. */
+  orbSummaries: "platform.summaries.orbs",
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
   /** Heartbeat of a running import. It expires if the import stops renewing it. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,
-  /** Written once, after all older unique values have been stored in normalized form. */
-  claimForms: "platform.claims.forms",
   /** Audit log of one action in one realm (set of accounts), such as `platform.audit.shop.signin`. */
   audit: (realm: string, action: string) =>
     `platform.audit.${token(realm, "realm")}.${token(action, "action")}`,
@@ -116,6 +127,10 @@ export const subjects = {
   platformIdempotency: (hash: string) => `platform.idempotency.${token(hash, "key")}`,
   heartbeat: "heartbeat.tick",
   heartbeatSchedule: "heartbeat.schedule",
+  /** Proof that the broker stores data, written by health checks. */
+  writeProof: "_limit.health.write",
+  /** Requests to the program that started the broker: why the broker stores no data, or an empty reply. */
+  brokerFault: "_broker.fault",
   limit: (rule: string, client: string) => `_limit.${token(rule, "rule")}.${token(client, "client")}`,
 
   quota: (stream: "quotas" | "quotas_long", rule: string, key: string, window: number) =>
@@ -142,9 +157,9 @@ export const subjects = {
   orbIndex: (orb: string) => `${token(orb, "orb")}._ix.>`,
   /** Equality index. The message says that the entry has this value, or had it earlier. */
   equality: (a: EntryAddress, field: string, value: string) =>
-    `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
+    `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(value, "value")}.${token(a.id, "entry")}`,
   equalityOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
-    `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
+    `${token(a.orb, "orb")}._eq.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(value, "value")}.*`,
   /**
    * Ids of a schema's entries in order of creation, including deleted ones. All ids are on one subject, so that every
    * page is equally fast to read.
@@ -153,31 +168,32 @@ export const subjects = {
     `${token(a.orb, "orb")}._or.${a.type}.${token(a.schema, "schema")}`,
   /** Marks that an entry got this value after its creation, so that the index is not in order of creation. */
   late: (a: EntryAddress, field: string, value: string) =>
-    `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.${token(a.id, "entry")}`,
+    `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(value, "value")}.${token(a.id, "entry")}`,
   lateOf: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
-    `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}.*`,
+    `${token(a.orb, "orb")}._late.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(value, "value")}.*`,
   /** Unique index. The message names the entry that has the value. */
   unique: (a: Omit<EntryAddress, "id">, field: string, value: string) =>
-    `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(value, "value")}`,
+    `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(value, "value")}`,
   uniqueOf: (a: Omit<EntryAddress, "id">, field: string) =>
-    `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
+    `${token(a.orb, "orb")}._uq.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.*`,
   /** Reference index. The message says that a field of the entry `source` refers to the entry `target`. */
   reference: (target: string, source: EntryAddress, field: string) =>
-    `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.${token(source.id, "entry")}`,
+    `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${fieldToken(field)}.${token(source.id, "entry")}`,
   referencesBy: (target: string, source: Omit<EntryAddress, "id">, field: string) =>
-    `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${token(field, "field")}.*`,
+    `${token(source.orb, "orb")}._ref.${token(target, "entry")}.${source.type}.${token(source.schema, "schema")}.${fieldToken(field)}.*`,
   referrers: (orb: string, target: string) => `${token(orb, "orb")}._ref.${token(target, "entry")}.>`,
   /** The log of an ordered index: changes that are not yet in the index's sorted pages. */
   orderedLog: (a: Omit<EntryAddress, "id">, field: string) =>
-    `${token(a.orb, "orb")}._ol.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
+    `${token(a.orb, "orb")}._ol.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}`,
+  everyOrderedLog: "*._ol.>",
   /** The root of an ordered index: the list of its pages. */
   orderedRoot: (a: Omit<EntryAddress, "id">, field: string) =>
-    `${token(a.orb, "orb")}._om.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}`,
+    `${token(a.orb, "orb")}._om.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}`,
   /** A sorted page of an ordered index. A page never changes; a newer version gets another name. */
   orderedPage: (a: Omit<EntryAddress, "id">, field: string, page: string) =>
-    `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.${token(page, "page")}`,
+    `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(page, "page")}`,
   orderedPages: (a: Omit<EntryAddress, "id">, field: string) =>
-    `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${token(field, "field")}.*`,
+    `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.*`,
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
   /** A message that makes the broker reject a batch if some other subject has changed. Expires after a second. */
@@ -189,8 +205,31 @@ export const subjects = {
    */
   fence: (orb: string, incarnation: number, part: number) =>
     `${token(orb, "orb")}._def.${incarnation}.${part}`,
+  /** Says up to which message all entries have the index keys of a version of the normal forms. */
+  formsMark: (orb: string, version: number) => `${token(orb, "orb")}._forms.${version}`,
   /** Marks that an import into this application is running. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
+  /** The log of a change set: a whole record for each revision. Its last message is the set as it is. */
+  changeRecord: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.record`,
+  /** A comment on a change set. */
+  changeComment: (orb: string, set: string, id: string) =>
+    `${token(orb, "orb")}._change.${token(set, "change")}.comment.${token(id, "comment")}`,
+  /** The ids of the comments on a change set, in the order in which they were written. */
+  changeCommentOrder: (orb: string, set: string) =>
+    `${token(orb, "orb")}._change.${token(set, "change")}.order`,
+  /** The ids of the orb's change sets, in the order in which they were opened. */
+  changeOrder: (orb: string) => `${token(orb, "orb")}._change.order`,
+  /** The list of what a change set contains. Every write into the set replaces it. */
+  changeContent: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.content`,
+  /** The pending version of an entry in a change set. */
+  changeVersion: (set: string, a: EntryAddress) =>
+    `${token(a.orb, "orb")}._change.${token(set, "change")}.entry.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}`,
+  changeVersions: (orb: string, set: string) =>
+    `${token(orb, "orb")}._change.${token(set, "change")}.entry.>`,
+  allChangeVersions: (orb: string) => `${token(orb, "orb")}._change.*.entry.>`,
+  /** The pending versions of an entry in all change sets. */
+  changesOfEntry: (orb: string, id: string) =>
+    `${token(orb, "orb")}._change.*.entry.*.*.${token(id, "entry")}`,
   /** Marks that a request with this Idempotency-Key was executed. Written in the same batch as its change. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
   /** The broker publishes this message at `validFrom` (shows the entry) or at `validTo` (hides the entry). */
@@ -266,6 +305,12 @@ export function definedStream(subject: string): string | undefined {
 const STATE =
   /^(\$KV\.[^.*>]+(\.[^.*>]+)+|[^._*>$][^.*>]*\._(def\.\d+\.0|file\.[^.*>]+|o[ms](\.[^.*>]+){3,4})|[^._*>$][^.*>]*\.[^._*>][^.*>]*\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/;
 
+/**
+ * Header of a message that a restore adds to an application's stream. The messages of the stream are now others under
+ * the same sequence numbers, so hosts must forget what they have cached.
+ */
+export const RESTORED = "Restored";
+
 /** Header of an ordered index's root (the list of its pages): read the index's log from this sequence number on. */
 export const LOG_START = "Log-Start";
 
@@ -285,7 +330,7 @@ export function isStateSubject(subject: string): boolean {
 }
 
 export function isIndexFilter(filter: string): boolean {
-  return /^[^.*>]+\.(_(ix|eq|late)\.[^*>]*\*|_or\.[^.*>]+\.[^.*>]+|_ol\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/.test(
+  return /^[^.*>]+\.(_(ix|eq|ref|late)\.[^*>]*\*|_or\.[^.*>]+\.[^.*>]+|_ol\.[^.*>]+\.[^.*>]+\.[^.*>]+)$/.test(
     filter,
   );
 }

@@ -67,6 +67,16 @@ export interface ReadManyOptions extends ReadOptions, Bounded {
   upTo?: UpTo;
 }
 
+export interface ScanOptions extends Bounded {
+  fromSeq: number;
+  limit: number;
+  /**
+   * Set if the caller does not need an exact `pending`. If the filter matched very many messages before, the result then
+   * has an earlier number, and the broker need not count them again. `pending` is 0 only if nothing follows the page.
+   */
+  roughly?: boolean;
+}
+
 export interface Page {
   messages: StoredMessage[];
   /** Number of matching messages that follow the page. */
@@ -121,6 +131,24 @@ export interface StreamInfo {
     /** Number of deleted messages between the stream's first and last message. Absent if there are none. */
     num_deleted?: number;
   };
+  /** The copies of a stream. Absent if the broker is not part of a cluster. */
+  cluster?: {
+    replicas?: readonly {
+      name?: string;
+      current?: boolean;
+      offline?: boolean;
+      lag?: number;
+      active?: number;
+    }[];
+  };
+}
+
+/** The subjects of a stream that match a filter. */
+export interface MatchingSubjects {
+  /** In no particular order. */
+  subjects: string[];
+  /** Size of the whole stream. Undefined if the subjects come from a cache. */
+  bytes: number | undefined;
 }
 
 export interface Reply {
@@ -155,7 +183,7 @@ export interface Store {
     options: ReadManyOptions,
   ): Promise<Map<string, StoredMessage>>;
   /** Reads messages that match a filter. Returns the first one even if it alone exceeds `maxBytes`. */
-  scan(stream: string, filter: string, options: { fromSeq: number; limit: number } & Bounded): Promise<Page>;
+  scan(stream: string, filter: string, options: ScanOptions): Promise<Page>;
   /** Reads the first message at or after `fromSeq` that matches a filter. Always asks the leader. */
   nextMessage(stream: string, filter: string, fromSeq: number): Promise<StoredMessage | null>;
   /** Appends one message and returns its sequence number. */
@@ -180,6 +208,12 @@ export interface Store {
   /** Deletes a stream. Returns false if it did not exist. */
   deleteStream(stream: string): Promise<boolean>;
   streamInfo(stream: string): Promise<StreamInfo | null>;
+  /**
+   * Lists the subjects that match a filter. The leader answers from memory, without reading messages, so the time does
+   * not depend on how far apart they are stored.
+   * @throws TooMuch if more than 100,000 subjects match
+   */
+  subjects(stream: string, filter: string): Promise<MatchingSubjects>;
   /** Returns the names of the streams whose subjects overlap a filter. */
   streamNames(filter: string): Promise<string[]>;
   /** Permanently deletes the messages that match a filter. Returns their number. */

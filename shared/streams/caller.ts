@@ -2,9 +2,9 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
 import { requireCovered, type Scope, scopeIn } from "../access/credentials/operations.ts";
+import { clientKey } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
-import { sha256 } from "../kernel/ids.ts";
 import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
 import { getMapping, type Mapping } from "./mappings/mapping.ts";
@@ -68,12 +68,12 @@ export function listerOf(actor: Actor): Caller {
  */
 const ANONYMOUS_MS = 3_600_000;
 
-/** Returns the caller of a stream request. Identifies an anonymous caller by a hash of the IP address. */
+/** Returns the caller of a stream request. Identifies an anonymous caller by a hash of its network. */
 export async function readerOf({ request, clock }: Deps, actor: Actor): Promise<Caller> {
   if (actor.kind !== "anonymous") return callerOf(actor);
-  const address = (await sha256(request.client)).slice(0, 22);
+  const network = (await clientKey({ request })).slice(0, 22);
   return {
-    userId: `address-${address}`,
+    userId: `network-${network}`,
     admin: false,
     expiresAt: clock.now() + ANONYMOUS_MS,
     anonymous: true,

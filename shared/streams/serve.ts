@@ -6,7 +6,7 @@ import { sha256 } from "../kernel/ids.ts";
 import { matchesTag } from "../kernel/tags.ts";
 import { type Caller, requireReadable } from "./caller.ts";
 import { filterFor, getMapping, listMappings, type Mapping } from "./mappings/mapping.ts";
-import { servedMappings } from "./mappings/served.ts";
+import { lossHeadersOf, servedMappings } from "./mappings/served.ts";
 import { arrayOf } from "./protocol/events.ts";
 import { answerCursor, formatOffset } from "./protocol/offset.ts";
 import { parseQuery, type Query } from "./protocol/query.ts";
@@ -222,6 +222,20 @@ export async function serveStream(hub: Hub, request: StreamRequest, caller: Call
   const known = await requireReadable(hub.source.store, request.name, caller);
   const query = parseQuery(request.params, request.header("last-event-id"));
   const mapping = known ?? (await getMapping(hub.source.store, request.name));
+  const [answer, lossHeaders] = await Promise.all([
+    answerFor(hub, request, mapping, query, caller),
+    lossHeadersOf(hub.source.store, mapping.stream),
+  ]);
+  return { ...answer, headers: { ...answer.headers, ...lossHeaders } };
+}
+
+function answerFor(
+  hub: Hub,
+  request: StreamRequest,
+  mapping: Mapping,
+  query: Query,
+  caller: Caller,
+): Promise<Answer> {
   const filter = filterFor(mapping, caller.userId);
   if (request.method === "HEAD") return head(hub, mapping);
   switch (query.mode) {

@@ -46,7 +46,7 @@ test("leads from an empty platform to a published orb", async () => {
   await inspect(page, "console-empty");
   await page.getByRole("link", { name: /^Blank/ }).click();
   await page.getByLabel("Name").fill("My blog");
-  expect(await page.getByLabel("Id").inputValue()).toBe("my-blog");
+  await expect.poll(() => page.getByLabel("Id").inputValue()).toBe("my-blog");
   // The error appears next to its field.
   await page.getByLabel("Languages").fill("en, de, xx_yy");
   await page.getByRole("button", { name: "Create orb" }).click();
@@ -92,7 +92,9 @@ test("creates an orb from JSON, and leads to the place of each fault", async () 
   await page.getByRole("button", { name: "More actions" }).click();
   await page.getByRole("menuitem", { name: "Delete permanently" }).click();
   const dialog = page.getByRole("dialog", { name: "Delete pasted?" });
+  await dialog.getByText("0 entries").waitFor();
   await inspect(page, "console-confirm");
+  await dialog.getByLabel("Type pasted to confirm").fill("pasted");
   await dialog.getByRole("button", { name: "Delete permanently" }).click();
   await page.getByRole("table").getByRole("link", { name: "My blog" }).waitFor();
   expect(await page.getByRole("link", { name: "pasted" }).count()).toBe(0);
@@ -117,7 +119,9 @@ test("shows admins all orbs, and moves between pages by keyboard", async () => {
   // The heading is the orb's id, "shop", until its name is loaded.
   const heading = page.getByRole("heading", { level: 1, name: "Shop", exact: true });
   await heading.waitFor();
-  expect(await heading.evaluate((element) => element === element.ownerDocument.activeElement)).toBe(true);
+  await expect
+    .poll(() => heading.evaluate((element) => element === element.ownerDocument.activeElement))
+    .toBe(true);
   await expect.poll(() => page.title()).toContain("Shop");
   await inspect(page, "console-orb");
   // Components that show the same data share one request.
@@ -126,20 +130,20 @@ test("shows admins all orbs, and moves between pages by keyboard", async () => {
   await page.keyboard.press("?");
   await page.getByRole("dialog", { name: "Keyboard shortcuts" }).waitFor();
   await page.keyboard.press("Escape");
-  expect(await page.getByRole("dialog").count()).toBe(0);
+  await expect.poll(() => page.getByRole("dialog").count()).toBe(0);
 });
 
 test("fits a phone, where the navigation opens on demand", async () => {
   const page = await console.open("/orbs/shop", { size: PHONE });
   await page.getByRole("heading", { level: 1, name: "Shop" }).waitFor();
   const navigation = page.getByRole("navigation", { name: "Navigation" });
-  expect(await navigation.isVisible()).toBe(false);
+  await expect.poll(() => navigation.isVisible()).toBe(false);
   await page.getByRole("button", { name: "Open navigation" }).click();
-  expect(await navigation.isVisible()).toBe(true);
+  await expect.poll(() => navigation.isVisible()).toBe(true);
   await inspect(page, "console-phone-navigation");
   await navigation.getByRole("link", { name: "Orbs" }).click();
   await page.getByRole("heading", { level: 1, name: "Orbs" }).waitFor();
-  expect(await navigation.isVisible()).toBe(false);
+  await expect.poll(() => navigation.isVisible()).toBe(false);
   await inspect(page, "console-phone-home");
 });
 
@@ -155,14 +159,20 @@ test("shows users of an orb only what their role allows", async () => {
 test("finds pages and orbs in the palette", async () => {
   const page = await console.open();
   await page.getByRole("heading", { level: 1, name: "Orbs" }).waitFor();
-  await page.keyboard.press("Control+k");
+  // Whatever the user types next goes into the palette, before the next frame.
+  const focused = await page.evaluate(`(async () => {
+    document.dispatchEvent(new KeyboardEvent("keydown", { key: "k", ctrlKey: true, cancelable: true }));
+    for (let step = 0; step < 20; step++) await undefined;
+    return document.activeElement.getAttribute("role");
+  })()`);
+  expect(focused).toBe("combobox");
   const palette = page.getByRole("dialog", { name: "Search or run a command" });
   await palette.getByRole("option", { name: /Shop/ }).waitFor();
   await inspect(page, "console-palette");
   await page.keyboard.type("shop");
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "Shop" }).waitFor();
-  expect(await palette.count()).toBe(0);
+  await expect.poll(() => palette.count()).toBe(0);
 });
 
 test("names what needs attention, and repairs a damaged definition", async () => {
@@ -201,7 +211,7 @@ test("keeps what was typed when the session ends", async () => {
   await dialog.waitFor();
   await page.context().addCookies(cookies);
   await dialog.getByRole("button", { name: "Continue" }).click();
-  expect(await page.getByLabel("Name").inputValue()).toBe("Late");
+  await expect.poll(() => page.getByLabel("Name").inputValue()).toBe("Late");
   await page.getByRole("button", { name: "Create orb" }).click();
   await page.getByRole("heading", { level: 1, name: "Late" }).waitFor();
 });

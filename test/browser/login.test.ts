@@ -22,6 +22,7 @@ import {
   createButton,
   faults,
   invite,
+  leave,
   look,
   open,
   platform,
@@ -125,7 +126,7 @@ test("a platform admin signs in, works with the token, and signs out", async () 
   await using person = await personOf("_auth", "owner");
   const { page, errors } = person;
   const name = await page.locator("#who").textContent();
-  await page.context().clearCookies();
+  await leave(page);
   const home = newHome();
   const login = home.orb(["login"]);
   const start = await home.opened();

@@ -4,10 +4,12 @@ import { buckets } from "../../shared/store/subjects.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform } from "../support/platform.ts";
 import {
+  accountUrl,
   createButton,
   error,
   faults,
   invite,
+  leave,
   look,
   open,
   platform,
@@ -28,7 +30,9 @@ describe("unusable invitations", () => {
     await page.getByRole("heading", { name: heading }).waitFor();
     await look(page, name);
     expect(await faults(page)).toEqual([]);
-    expect(await page.getByRole("link", { name: "Sign in with a passkey" }).isVisible()).toBe(true);
+    await expect
+      .poll(() => page.getByRole("link", { name: "Sign in with a passkey" }).isVisible())
+      .toBe(true);
     expect(errors).toEqual([]);
   };
 
@@ -78,10 +82,10 @@ describe("redirect after sign-in", () => {
 
     // With an existing session no passkey is needed.
     await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent("/api/health?from=known")}`);
-    await opened.page.getByRole("button", { name: "See your account" }).waitFor();
+    await opened.page.getByRole("link", { name: "See your account" }).waitFor();
     await look(opened.page, "users-known-return");
     expect(await faults(opened.page)).toEqual([]);
-    await opened.page.getByRole("button", { name: "Continue" }).click();
+    await opened.page.getByRole("link", { name: "Continue" }).click();
     await opened.page.waitForURL(`${platform.origin}/api/health?from=known`);
   });
 
@@ -129,26 +133,33 @@ describe("redirect after sign-in", () => {
       `${own.protocol}//evil.example@${own.host}/`,
       `//${own.host}@evil.example/`,
     ];
+    // What follows is a page of the console, which takes longer to load than the rest of this test.
+    const body = "The account";
+    const account = new URL(accountUrl());
+    await opened.page.route(`${account}*`, (route) => route.fulfill({ contentType: "text/html", body }));
+    const place = async () => {
+      await opened.page.waitForURL(({ pathname }) => pathname.startsWith("/console/account/"));
+      const { origin, pathname } = new URL(opened.page.url());
+      return origin + pathname;
+    };
     for (const target of hostile) {
       const asked = `${signinUrl()}?return=${encodeURIComponent(target)}`;
-      await opened.page.context().clearCookies();
+      await leave(opened.page);
       await opened.page.goto(asked);
       await signInButton(opened.page).click();
-      await signedIn(opened.page);
-      expect([target, opened.page.url()]).toEqual([target, signinUrl()]);
+      expect([target, await place()]).toEqual([target, account.href]);
 
       // With a session the page offers to continue, but not to such a target.
       await opened.page.goto(asked);
-      await signedIn(opened.page);
-      expect(await opened.page.getByRole("button", { name: /^Continue/ }).count()).toBe(0);
+      expect([target, await place()]).toEqual([target, account.href]);
     }
     expect([...opened.hosts]).toEqual([own.host]);
-  }, 90_000);
+  }, 240_000);
 
   test("accepts a path with encoded slashes as a path of the same origin", async () => {
     await using opened = await withPasskey();
     for (const target of ["/%2f%2fevil.example/", "/%5cevil.example/", "/api/%2e%2e%2f/evil.example"]) {
-      await opened.page.context().clearCookies();
+      await leave(opened.page);
       await opened.page.goto(`${signinUrl()}?return=${encodeURIComponent(target)}`);
       await signInButton(opened.page).click();
       await opened.page.waitForURL((url) => url.pathname !== new URL(signinUrl()).pathname);
@@ -177,10 +188,10 @@ describe("redirect after sign-in", () => {
     ]) {
       await page.goto(`${signin}?return=${encodeURIComponent(target)}`);
       await signedIn(page);
-      expect(page.url()).toBe(signin);
+      expect(page.url()).toBe(`${trusting.origin}/console/account/auth`);
     }
     await page.goto(`${signin}?return=${encodeURIComponent(application)}`);
-    await page.getByRole("button", { name: `Continue to ${new URL(application).host}` }).click();
+    await page.getByRole("link", { name: `Continue to ${new URL(application).host}` }).click();
     await page.waitForURL(`${application}/`);
   });
 

@@ -6,6 +6,7 @@ import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 import { type Publisher, publisher, signIn } from "../support/streams.ts";
 
 let platform: TestPlatform;
@@ -29,11 +30,18 @@ beforeAll(async () => {
   const port = await freePort();
   // With a short rotation the browser has to reconnect and report its position.
   const env = { ...platform.bindings, STREAMS_ROTATE_MS: "1000" };
-  streams = await serveStreams({ host: "127.0.0.1", port, env, log: () => undefined });
+  streams = await serveStreams({
+    programs: testPrograms(),
+    host: "127.0.0.1",
+    port,
+    env,
+    log: () => undefined,
+  });
   const next = await freePort();
   const settings = { ALLOWED_ORIGINS: application, STREAMS_URL: `http://localhost:${next}` };
   handing = await startPlatform({ env: settings });
   handed = await serveStreams({
+    programs: testPrograms(),
     host: "127.0.0.1",
     port: next,
     env: handing.bindings,
@@ -104,9 +112,7 @@ describe.each(["functions", "process"])("EventSource with a session cookie, serv
       await new Promise((resolve) => setTimeout(resolve, 80));
     }
     const wanted = Array.from({ length: total }, (_, n) => n);
-    await expect
-      .poll(() => page.evaluate(() => (globalThis as unknown as Seen).seen), { timeout: 15_000 })
-      .toEqual(wanted);
+    await expect.poll(() => page.evaluate(() => (globalThis as unknown as Seen).seen)).toEqual(wanted);
   });
 });
 

@@ -5,6 +5,7 @@ import { dirname, join } from "node:path";
 import { fileURLToPath, pathToFileURL } from "node:url";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
+import { describedWhole } from "../support/described.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
@@ -120,7 +121,7 @@ beforeAll(async () => {
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
 test("generates a typed client from the OpenAPI document that type-checks and works", async () => {
-  const description = await (await fetch(`${platform.url}/api/openapi`)).text();
+  const description = JSON.stringify(await describedWhole(platform));
   mkdirSync(folder, { recursive: true });
   const types = execFileSync(process.execPath, [join(root, "test/support/client-types.mjs")], {
     input: description,

@@ -16,6 +16,7 @@ async function dryRun(toml: string): Promise<string> {
     path,
     toml
       .replace('main = ".wrangler/', 'main = "')
+      .replace('base_dir = ".wrangler/', 'base_dir = "')
       .replace('directory = ".wrangler/assets"', 'directory = "assets"'),
   );
   try {

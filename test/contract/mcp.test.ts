@@ -8,6 +8,7 @@ import { Client, StreamableHTTPClientTransport } from "@modelcontextprotocol/cli
 import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, user } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { conformance } from "../support/conformance.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, scope } from "../support/tokens.ts";
 
@@ -55,9 +56,36 @@ async function agent(path: string, token?: string, pin?: string): Promise<Agent>
 
 const parsed = ({ text }: { text: string }) => JSON.parse(text) as Record<string, unknown>;
 
+test("proposes changes in a set, which a token with few rights cannot publish", async () => {
+  const can = [scope("shop", "read", "propose")];
+  const { token } = await createToken(platform, "/api/_auth", admin, can);
+  await using proposer = await agent("/api/shop/mcp", token);
+  const opened = parsed(await proposer.use("open_change", { title: "New lamps" }));
+  expect(opened).toMatchObject({ state: "OPEN" });
+  const place = { collection: "catalog/category", change: opened.id };
+  const values = { title: { en: "Torches" }, slug: "torches" };
+  const { id } = parsed(await proposer.use("propose", { ...place, values }));
+  const changed = await proposer.use("propose", { ...place, id, values: { position: 2 } });
+  expect(parsed(changed)).toMatchObject({ values: { title: { en: "Torches" }, position: 2 } });
+  expect(parsed(await proposer.use("diff", { change: opened.id }))).toMatchObject({
+    items: [{ id, act: "publish", base: null, now: null }],
+  });
+  expect(await proposer.use("propose", { ...place, delete: true })).toMatchObject({ failed: true });
+  const reviewed = parsed(await proposer.use("request_review", { change: opened.id }));
+  expect(reviewed).toMatchObject({ state: "IN_REVIEW", entries: 1 });
+  const refused = await proposer.use("create_draft", { collection: "catalog/category", values });
+  expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("missing_scope") });
+  // The entry exists in the set alone.
+  const publish = await proposer.use("publish_entry", { collection: "catalog/category", id, revision: 1 });
+  expect(publish.failed).toBe(true);
+});
+
 test("describes the orbs, and names the collections of an orb in the schemas of its tools", async () => {
   await using all = await agent("/api/mcp");
-  expect(parsed(await all.use("describe", {}))).toMatchObject([{ id: "shop", languages: ["en", "de"] }]);
+  expect(parsed(await all.use("describe", {}))).toMatchObject({
+    orbs: [{ id: "shop", languages: ["en", "de"] }],
+    nextCursor: null,
+  });
   await using one = await agent("/api/shop/mcp");
   const { tools } = await one.client.listTools();
   const query = tools.find(({ name }) => name === "query_entries");
@@ -260,10 +288,21 @@ describe("speaks the version without `initialize`", () => {
         status: 400,
         body: { error: { code: -32020 } },
       });
-    const next = { ...meta, "io.modelcontextprotocol/protocolVersion": "2027-01-01" };
+    const earlier = { ...meta, "io.modelcontextprotocol/protocolVersion": "2025-11-25" };
+    expect(await send("tools/list", { _meta: earlier }, headersOf("tools/list"))).toMatchObject({
+      status: 400,
+      body: { error: { code: -32020 } },
+    });
+    const later = "2027-01-01";
+    const next = { ...meta, "io.modelcontextprotocol/protocolVersion": later };
     expect(await send("tools/list", { _meta: next }, headersOf("tools/list"))).toMatchObject({
       status: 400,
-      body: { error: { code: -32022, data: { supported: [version] } } },
+      body: { error: { code: -32020 } },
+    });
+    const agreeing = { ...headersOf("tools/list"), "mcp-protocol-version": later };
+    expect(await send("tools/list", { _meta: next }, agreeing)).toMatchObject({
+      status: 400,
+      body: { error: { code: -32022, data: { supported: [version], requested: later } } },
     });
     expect(await send("tools/list", {}, headersOf("tools/list"))).toMatchObject({
       status: 400,
@@ -287,6 +326,43 @@ test("answers a notification with 202, and negotiates the newest version that bo
   const unknown = await send({ jsonrpc: "2.0", id: 1, method: "tools/call", params: { name: "nothing" } });
   expect(unknown.body).toMatchObject({ error: { code: -32602 } });
 });
+
+/** Scenarios of the protocol's conformance tests that are about what the platform offers, by version. */
+const SCENARIOS = {
+  "2025-11-25": ["server-initialize", "ping", "tools-list", "dns-rebinding-protection"],
+  "2026-07-28": [
+    ...["server-stateless", "tools-list", "dns-rebinding-protection", "caching", "http-header-validation"],
+    "input-required-result-unsupported-methods",
+  ],
+};
+/** Checks in these scenarios that need tools and methods which the platform does not offer. */
+const NOT_OFFERED = [
+  ...["prompts-list", "resources-list", "resources-templates-list"].map(
+    (method) => `sep-2549-${method}-caching-hints`,
+  ),
+  "sep-2575-http-server-no-independent-requests-on-stream",
+  "sep-2575-missing-capability-http-400",
+  "sep-2575-server-no-log-without-loglevel",
+  "sep-2575-server-rejects-undeclared-capability",
+];
+
+test.each(Object.entries(SCENARIOS))(
+  "conforms to version %s, as the protocol's own tests understand it",
+  { timeout: 300_000 },
+  async (version, scenarios) => {
+    const all = await conformance(`${platform.origin}/api/shop/mcp`, version);
+    for (const scenario of scenarios)
+      expect([scenario, all.get(scenario)?.some(({ status }) => status === "SUCCESS")]).toEqual([
+        scenario,
+        true,
+      ]);
+    const failed = scenarios.flatMap((scenario) => {
+      const bad = (all.get(scenario) ?? []).filter(({ status }) => /FAILURE|WARNING/.test(status));
+      return bad.map(({ id, errorMessage }) => (NOT_OFFERED.includes(id) ? id : `${id}: ${errorMessage}`));
+    });
+    expect(failed.sort()).toEqual(version === "2026-07-28" ? NOT_OFFERED : []);
+  },
+);
 
 /** Installed by npx, because it would add 87 packages to the project's own. */
 const INSPECTOR = "@modelcontextprotocol/inspector@2.12.0";

@@ -7,6 +7,7 @@ import { fileURLToPath } from "node:url";
 import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { ALBUM, NAMED } from "../support/misnamed.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { compileWith } from "../support/typed-program.ts";
 
@@ -60,8 +61,8 @@ const edit = (id: string, change: (text: string) => string) =>
 beforeAll(async () => {
   platform = await sharedPlatform();
   token = await adminToken(platform);
-  const body: unknown = JSON.parse(shop);
-  expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
+  for (const body of [JSON.parse(shop) as unknown, ALBUM])
+    expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);
   project = tempDir("project");
   mkdirSync(project, { recursive: true });
   execFileSync("npm", ["pack", "--pack-destination", project], { cwd: root, stdio: "pipe" });
@@ -101,12 +102,14 @@ test("installs one package and the command orb", () => {
 });
 
 test("type-checks and runs a program with generated types", async () => {
-  expect(await orb(["types"])).toMatchObject({ code: 0, out: "Wrote the types of shop to orbs.d.ts\n" });
-  writeFileSync(join(project, "program.ts"), PROGRAM);
-  compileWith(
-    ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", "", "program.ts"],
-    project,
-  );
+  expect(await orb(["types"])).toMatchObject({
+    code: 0,
+    out: "Wrote the types of album, shop to orbs.d.ts\n",
+  });
+  const programs = { "program.ts": PROGRAM, "right.ts": NAMED.right, "wrong.ts": NAMED.wrong };
+  for (const [name, text] of Object.entries(programs)) writeFileSync(join(project, name), text);
+  const options = ["--strict", "--noEmit", "--module", "nodenext", "--target", "es2022", "--types", ""];
+  compileWith([...options, ...Object.keys(programs)], project);
   const out = execFileSync(process.execPath, ["program.ts"], {
     cwd: project,
     env: { ...process.env, PLATFORM: platform.origin, ORB_TOKEN: token },
@@ -133,6 +136,47 @@ describe("schemas in files", () => {
     expect((await orb(["push", "shop"])).out).toMatch(/^shop: revision 2 \(draft;/);
     expect((await orb(["push", "shop", "--publish"])).out).toMatch(/^shop: revision \d \(published\)/);
     expect((await orb(["push", "shop", "--publish"])).out).toMatch(/^shop: no changes/);
+  });
+
+  test("shows renames, conversions, moves, and each entry that would lose a value", async () => {
+    const schema = (fields: object[]) => ({
+      id: "desk",
+      modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", fields }] }],
+    });
+    const own = (name: string, more: object = {}) => ({ name, type: "string", ...more });
+    const before = schema([own("title"), own("rank"), own("metaTitle"), own("note")]);
+    expect(
+      (await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: before })).status,
+    ).toBe(201);
+    const values = { title: "a", rank: "first", metaTitle: "b", note: "c" };
+    const { body: entry } = await call(platform, "POST", "/api/desk/m/s?publish=true", {
+      token,
+      body: { values },
+    });
+    const after = schema([
+      own("headline", { was: "title" }),
+      { ...own("rank"), type: "integer" },
+      { name: "seo", type: "object", fields: [own("title")], from: { fields: { title: "metaTitle" } } },
+      own("remark"),
+    ]);
+    await orb(["pull", "desk"]);
+    edit("desk", () => JSON.stringify(after));
+    const { code, out } = await orb(["diff", "desk"]);
+    expect(code).toBe(2);
+    const lines = out.split("\n").map((line) => line.trim());
+    const place = (kind: string, message: string) => `${kind} m/s: ${message} (1 entries)`;
+    expect(lines).toEqual(
+      expect.arrayContaining([
+        place("effect", "Field title becomes headline. It keeps its values."),
+        place("effect", "Field metaTitle becomes seo.title. It keeps its values."),
+        place(
+          "refused",
+          "Field rank: type changes from string to integer. Stored values are converted when they are read.",
+        ),
+        `${entry.id} cannot become integer: "first"`,
+        expect.stringMatching(/^refused m\/s: Rename or remove\? Field note is removed, and remark/),
+      ]),
+    );
   });
 
   test("creates an orb from a new file, and prints JSON for programs", async () => {
@@ -240,7 +284,10 @@ describe("entries in files", () => {
       '{"values":{"slug":"ok-1","title":{"en":"Fine"}}}\n{"values":{"slug":"Not a slug"}}\n',
     );
     const refused = await orb(["entries", "import", "shop", "catalog/category", "faulty.ndjson"]);
-    expect(refused).toMatchObject({ code: 1, out: "Created 1 entries, refused 1.\n" });
+    expect(refused).toMatchObject({
+      code: 1,
+      out: "Created 0 entries, refused 1. Nothing was written. Correct the file, and run the command again.\n",
+    });
     expect(refused.err).toMatch(
       /^Entry 2: \/values\/title\/en is required; \/values\/slug .* \(validation_failed\)$/m,
     );
@@ -297,7 +344,7 @@ describe("tokens and the doctor", () => {
       err: expect.stringContaining("Set ORB_TOKEN to a token of an account that may do this."),
     });
     expect((await orb(["token", "create", "ci", "--scopes", "everything"])).err).toContain(
-      "--scopes must name read, write, publish, manage",
+      "--scopes must name read, propose, write, publish, manage",
     );
     expect((await orb(["token", "create", "ci", "--days", "0"])).err).toContain(
       "--days must be a whole number",
@@ -315,6 +362,33 @@ describe("tokens and the doctor", () => {
     const me = await call(platform, "GET", "/api/_auth/me", { token: text });
     expect(me.body).toMatchObject({ id, name: "Robot" });
     expect((await orb(["token", "list", "--account", id])).out).toMatch(/robot: read in all orbs, no end/);
+  });
+
+  test("publish from CI, created as the guide says", async () => {
+    const guide = readFileSync(join(root, "docs/guides/schemas-in-git.md"), "utf8");
+    const [, section = ""] = guide.split("## In CI\n");
+    const blocks = [...(section.split("\n## ")[0] ?? "").matchAll(/```sh\n(.*?)```/gs)].map(
+      ([, text]) => text ?? "",
+    );
+    const [login = "", account = "", create = "", ...others] = blocks;
+    expect([login.startsWith("npx orb login"), others]).toEqual([true, []]);
+    const shell = (script: string) =>
+      execFileSync("bash", ["-euc", script.replaceAll("http://localhost:8787", platform.origin)], {
+        cwd: project,
+        env: { ...process.env, ORB_URL: platform.origin, ORB_TOKEN: token, npm_config_offline: "true" },
+        stdio: ["ignore", "pipe", "pipe"],
+      }).toString();
+    const { id } = JSON.parse(shell(account)) as { id: string };
+    const ci = shell(create.replace("ROBOT=…", `ROBOT=${id}`)).trim();
+    const job = (...args: string[]) => orb(args, { ORB_TOKEN: ci, ORB_URL: platform.origin }, []);
+    expect((await job("pull")).code).toBe(0);
+    expect((await job("diff", "shop")).code).toBe(0);
+    edit("shop", (text) => text.replace('"id": "catalog"', '"id": "catalog", "description": "From CI"'));
+    expect(await job("diff", "shop")).toMatchObject({ code: 2, out: expect.stringContaining("From CI") });
+    expect(await job("push", "shop", "--publish")).toMatchObject({
+      code: 0,
+      out: expect.stringContaining("published"),
+    });
   });
 
   test("end with the token that creates them if the caller does not name a number of days", async () => {

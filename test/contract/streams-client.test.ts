@@ -8,6 +8,7 @@ import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { issueTicket } from "../../shared/streams/ticket.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 import { connectionsTo } from "../support/sockets.ts";
 import { type Publisher, publisher, readUntil, signIn, testDeps } from "../support/streams.ts";
 
@@ -27,6 +28,7 @@ beforeAll(async () => {
   ]);
   const serve = (platform: TestPlatform, at: number, more: Record<string, string> = {}) =>
     serveStreams({
+      programs: testPrograms(),
       host: "127.0.0.1",
       port: at,
       env: { ...platform.bindings, ...more },

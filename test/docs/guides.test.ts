@@ -1,22 +1,30 @@
 /** Runs every command and request of the guides. `README.md` in this folder describes how pages steer it. */
-import { mkdirSync, readdirSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
-import type { Page } from "playwright-core";
+import { build } from "esbuild";
 import { afterAll, expect, test } from "vitest";
-import { admin, call, register, type SignedIn, signIn } from "../support/auth.ts";
+import { freePort } from "../../scripts/process/ports.ts";
+import { admin, call, complete, register, type SignedIn, signIn } from "../support/auth.ts";
+import { Authenticator } from "../support/authenticator.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
-import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { Runner, root, type Stage } from "../support/guide.ts";
 import { startPlatform } from "../support/platform.ts";
 import { settings } from "../support/start.ts";
+import { closeBrowser, visitor } from "./visitor.ts";
 
 const GUIDES = "docs/guides";
 const guides = readdirSync(join(root, GUIDES)).filter((name) => name.endsWith(".md"));
-const pages = ["README.md", ...guides.map((name) => `${GUIDES}/${name}`)];
+/** The pages that build the first application. Each continues where the one before it ended. */
+const FIRST = ["first-orb", "first-content", "first-users", "first-page"].map(
+  (name) => `${GUIDES}/${name}.md`,
+);
+const pages = ["README.md", ...guides.map((name) => `${GUIDES}/${name}`)].filter(
+  (page) => !FIRST.includes(page),
+);
 
 /** Pages that start the platform themselves. */
 const STARTING = new Set(
-  ["first-orb", "run-on-servers", "cluster", "back-up-and-restore", "rotate-keys"].map(
+  ["run-on-one-server", "run-on-servers", "cluster", "back-up-and-restore", "rotate-keys"].map(
     (name) => `${GUIDES}/${name}.md`,
   ),
 );
@@ -29,12 +37,15 @@ function registered(origin: string, base: string, invite: string): Promise<Signe
   return register({ origin }, base, invite);
 }
 
-/** The addresses, folders and instructions of every page. */
-function stage(origin: string, more: Stage): Stage {
+/**
+ * The addresses, folders and instructions of every page.
+ * @param sites origins of other web servers that the page names, and where the test serves them
+ */
+function stage(origin: string, more: Stage, sites: Readonly<Record<string, string>> = {}): Stage {
   const values: Record<string, string> = { ...more.values };
   const folders = tempDir("guide-folders");
   for (const name of ["backups", "data", "safe"]) mkdirSync(join(folders, name));
-  let page: Page | undefined;
+  const reader = visitor(origin, sites);
   let first: SignedIn | undefined;
   return {
     ...more,
@@ -44,9 +55,11 @@ function stage(origin: string, more: Stage): Stage {
       "/backups/": `${folders}/backups/`,
       "/data/": `${folders}/data/`,
       "/safe/": `${folders}/safe/`,
+      ...sites,
       ...more.replace,
     },
     actions: {
+      ...reader.actions,
       /** Registers the first platform admin. The token is the page's `TOKEN=…`. */
       "first-admin": async () => {
         const { body } = await call({ origin }, "GET", "/api/_auth/invitations");
@@ -58,6 +71,21 @@ function stage(origin: string, more: Stage): Stage {
         const [name = "", base = ""] = argument.split(" ");
         const invite = (runner.answer as { token: string }).token;
         values[name] = (await registered(origin, base, invite)).token;
+      },
+      /** `signup NAME /api/orb`: registers without an invitation; the token is `NAME=…`. */
+      signup: async (argument) => {
+        const [name = "", base = ""] = argument.split(" ");
+        const authenticator = new Authenticator(origin);
+        const { body } = await call({ origin }, "POST", `${base}/passkey/begin?signup=true`);
+        const created = authenticator.create(body.publicKey);
+        const done = await complete({ origin }, base, body.sessionId, created);
+        expect(done.status, JSON.stringify(done.body)).toBe(200);
+        values[name] = done.body.token;
+      },
+      /** Builds the client, as `npm pack` does, to this file. */
+      client: async (file, { dir }) => {
+        const entryPoints = [join(root, "shared/client/index.ts")];
+        await build({ entryPoints, bundle: true, format: "esm", outfile: join(dir, file) });
       },
       /** Stores the id of the admin's account for `restored`. */
       given: async () => {
@@ -76,42 +104,15 @@ function stage(origin: string, more: Stage): Stage {
         const { body } = await call({ origin }, "GET", "/api/_auth/me", { token: values.TOKEN ?? "" });
         expect(body.id).toBe(values.ACCOUNT);
       },
-      /** Waits until the browser's page shows a text. */
-      shows: async (text) => {
-        if (page === undefined) throw new Error("no page is open");
-        await page.getByText(text, { exact: true }).waitFor({ timeout: 30_000 });
-      },
       /** Ends everything that runs in the background, as Ctrl-C does. */
       stop: (_argument, runner) => runner.stop(),
       ...more.actions,
     },
-    browser: async (script, path) => {
-      page = await openPage(origin, values.USER, path);
-      await page.evaluate(`(async () => { ${script} })()`);
-    },
+    browser: (script, path) => reader.run(script, path, values.USER),
   };
 }
 
-let chromium: Promise<TestBrowser> | undefined;
-afterAll(async () => (await chromium)?.[Symbol.asyncDispose]());
-
-/** A page of the platform, in a browser with the session of a user of the shared realm. */
-async function openPage(origin: string, token: string | undefined, path: string): Promise<Page> {
-  chromium ??= launchChromium();
-  const { page } = await (await chromium).page({ authenticator: false });
-  if (token !== undefined) {
-    const cookie = {
-      name: "session_auth",
-      value: token,
-      url: origin,
-      httpOnly: true,
-      sameSite: "Lax" as const,
-    };
-    await page.context().addCookies([cookie]);
-  }
-  await page.goto(`${origin}${path}`);
-  return page;
-}
+afterAll(closeBrowser);
 
 /** Runs a page. Returns the blocks that did not run, with the reason. */
 async function runPage(page: string): Promise<readonly string[]> {
@@ -129,18 +130,33 @@ async function runPage(page: string): Promise<readonly string[]> {
       ...broker.replace,
       "http://localhost:52012": `http://localhost:${env.STREAMS_PORT}`,
     };
-    await using runner = new Runner(page, stage(`http://localhost:${env.PORT}`, { ...broker, env, replace }));
-    await runner.run();
+    await using runner = new Runner(stage(`http://localhost:${env.PORT}`, { ...broker, env, replace }));
+    await runner.run(page);
     return runner.notRun;
   }
-  await using platform = await startPlatform({ streams: true, hooks: page.includes("/hooks-") });
+  // The functions serve the few streams of other pages themselves.
+  const streams = /streams|live=/.test(readFileSync(join(root, page), "utf8"));
+  await using platform = await startPlatform({ streams, hooks: page.includes("/hooks-") });
   const { token } = await admin(platform);
   const { dataDir, port, streamsPort } = platform.settings;
   const env = { DATA_DIR: dataDir, PORT: String(port), STREAMS_PORT: String(streamsPort) };
-  await using runner = new Runner(page, stage(platform.origin, { env, values: { TOKEN: token } }));
-  await runner.run();
+  await using runner = new Runner(stage(platform.origin, { env, values: { TOKEN: token } }));
+  await runner.run(page);
   return runner.notRun;
 }
+
+test.concurrent("the first application: each page continues the one before it", async () => {
+  const env = await settings();
+  const port = await freePort();
+  const replace = {
+    "http://localhost:52012": `http://localhost:${env.STREAMS_PORT}`,
+    "listen(5173": `listen(${port}`,
+  };
+  const site = { "http://localhost:5173": `http://localhost:${port}` };
+  await using runner = new Runner(stage(`http://localhost:${env.PORT}`, { env, replace }, site));
+  for (const page of FIRST) await runner.run(page);
+  for (const line of runner.notRun) console.log(`not run: ${line}`);
+}, 240_000);
 
 test.concurrent.each(pages)(
   "%s: every command and request does what the page says",

@@ -7,7 +7,7 @@ import { PASSKEY_LIMIT } from "../../shared/access/ceremony/begin.ts";
 import { TOKEN_LIMIT } from "../../shared/access/machines/tokens.ts";
 import { LIMITS, SESSION_TTL } from "../../shared/definition/document/document.ts";
 import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
-import { MAX_MATCHED } from "../../shared/definition/fields/pattern.ts";
+import { MAX_MATCHED } from "../../shared/definition/fields/parts/pattern.ts";
 import { MAX_TEXT } from "../../shared/definition/fields/text.ts";
 import { MAX_ITEMS } from "../../shared/definition/validate.ts";
 import { READ_LIMIT } from "../../shared/entry/query/candidates.ts";
@@ -81,7 +81,10 @@ describe("errors.md", () => {
 
   test("lists every code of a change", () => {
     const meaning = ["type", "list", "translatable", "market_specific", "sensitive"];
-    const computed = meaning.map((attribute) => `changed_${attribute}`);
+    const computed = [
+      ...meaning.map((attribute) => `changed_${attribute}`),
+      ...["language", "market"].map((what) => `removed_${what}`),
+    ];
     expect(names(rows("errors", "Codes of changes"))).toEqual([...codes.changes, ...computed].sort());
   });
 });

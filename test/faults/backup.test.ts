@@ -163,9 +163,7 @@ test("backup, restore and host find a running cluster and its replicas without s
   const PORT = String(await freePort());
   await using host = runScript("host", { DATA_DIR, PORT });
   await host.printed(/on the running platform's broker/);
-  await expect
-    .poll(async () => (await fetch(`http://localhost:${PORT}/api/health`)).status, { timeout: 20_000 })
-    .toBe(200);
+  await expect.poll(async () => (await fetch(`http://localhost:${PORT}/api/health`)).status).toBe(200);
   const [served] = childrenOf(host.child.pid ?? 0, /platform-host\.mjs/);
   expect(readFileSync(`/proc/${served}/environ`, "utf8").split("\0")).toContain("NATS_REPLICAS=3");
 }, 120_000);

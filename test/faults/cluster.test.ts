@@ -63,11 +63,11 @@ test("first steps, races, validity windows and reads of own writes work on three
   }
 
   // A validity window opens and closes by itself.
-  const opens = Date.now() + 1_500;
+  const opens = Date.now() + 3_000;
   const windowed = await as("POST", "/api/shop/catalog/product?publish=true", {
     values: values("AB-0003"),
     validFrom: new Date(opens).toISOString(),
-    validTo: new Date(opens + 2_000).toISOString(),
+    validTo: new Date(opens + 6_000).toISOString(),
   });
   expect(windowed.status, JSON.stringify(windowed.body)).toBe(201);
   const seen = async () =>
@@ -78,18 +78,16 @@ test("first steps, races, validity windows and reads of own writes work on three
   };
   await until(200);
   await until(404);
-  expect(Date.now()).toBeGreaterThanOrEqual(opens + 2_000);
+  expect(Date.now()).toBeGreaterThanOrEqual(opens + 6_000);
 });
 
 test("keeps acknowledged writes and continues after the leader of an orb's stream is killed", async () => {
   await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   const writers = new Writers(platform);
   await writers.start(4);
-  await delay(1_500);
+  await writers.more(20);
   // The writers keep the machine busy, so allow a long timeout.
   const leader = await leaderOf(platform, "økept", RECOVERY_MS);
-  const before = writers.acknowledged.length;
-  expect(before).toBeGreaterThan(0);
   const killed = performance.now();
   // The leader stays down: the other two continue without it.
   await platform.brokers[leader]?.pause();
@@ -102,9 +100,9 @@ test("keeps acknowledged writes and continues after the leader of an orb's strea
   // The cluster's meta leader answers this, and may be in an election too.
   const other = () => leaderOf(platform, "økept", 2_000).catch(() => leader);
   await expect.poll(other, { timeout: RECOVERY_MS }).not.toBe(leader);
-  await delay(500);
+  await writers.more(10);
   await platform.brokers[leader]?.resume();
-  await delay(1_000);
+  await writers.more(20);
   await writers.stop();
   writers.expectFairAnswers();
   await writers.expectKept();

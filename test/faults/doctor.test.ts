@@ -1,12 +1,16 @@
 /** `npm run doctor` as a separate process. test/faults/production.test.ts runs it against three brokers with TLS. */
-import { chmodSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, readdirSync, rmSync, statSync, truncateSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { expect, test } from "vitest";
 import { tempDir } from "../support/broker.ts";
+import { until } from "../support/races.ts";
 import { runScript, settings } from "../support/start.ts";
 
-async function doctor(env: Record<string, string>): Promise<{ code: number | null; said: string }> {
-  await using run = runScript("doctor/doctor", env);
+async function doctor(
+  env: Record<string, string>,
+  ...flags: string[]
+): Promise<{ code: number | null; said: string }> {
+  await using run = runScript("doctor/doctor", env, ...flags);
   const code = await run.exited();
   return { code, said: run.output() };
 }
@@ -19,6 +23,10 @@ test("finds a running platform in order, and says what is wrong with its keys an
   expect(well.code, well.said).toBe(0);
   expect(well.said).toMatch(/ checks, 0 failed, /);
   expect(well.said).toContain("ok    rights    The broker user fn can ");
+  expect(well.said).not.toContain(" data ");
+  const deep = await doctor(env, "--deep");
+  expect(deep.code, deep.said).toBe(0);
+  expect(deep.said).toMatch(/ok {4}data {6}All messages of \d+ streams /);
 
   chmodSync(join(String(env.DATA_DIR), "secrets.json"), 0o644);
   const open = await doctor({ ...env, PUBLIC_URL: "https://platform.invalid" });
@@ -46,3 +54,32 @@ test("reports damaged keys as one finding and goes on with the other checks", as
   expect(said).toMatch(/FAIL {2}keys .* are damaged/);
   expect(said).toMatch(/FAIL {2}host /);
 });
+
+test("names a stream that the broker has shortened, at the start and in the doctor, until the loss is accepted", async () => {
+  const env = await settings();
+  const dataDir = String(env.DATA_DIR);
+  {
+    await using host = runScript("host", env);
+    await host.printed(/ready at/);
+    await until(() => existsSync(join(dataDir, "record", "platform.json")));
+  }
+  const folder = join(dataDir, "broker", "jetstream");
+  const names = readdirSync(folder, { recursive: true, encoding: "utf8" });
+  const ofStream = (end: string) =>
+    join(folder, names.find((name) => name.endsWith(join("streams", "platform", "msgs", end))) ?? "none");
+  // Without this file the broker reads the blocks, as after a crash.
+  rmSync(ofStream("index.db"), { force: true });
+  const block = ofStream("1.blk");
+  truncateSync(block, Math.floor(statSync(block).size / 2));
+
+  await using host = runScript("host", env);
+  await host.printed(/ready at/);
+  expect(host.output()).toMatch(/DATA LOSS: platform, sequences \d+ to \d+: the stream ends at /);
+  const first = await doctor(env);
+  expect(first.code).toBe(1);
+  expect(first.said).toMatch(/FAIL {2}record {4}platform, sequences .*\n +→ .*--accept-loss platform/);
+  const other = await doctor(env, "--accept-loss", "KV_orbs");
+  expect(other.said).toContain("Name one of platform.");
+  expect((await doctor(env, "--accept-loss", "platform")).code).toBe(0);
+  expect((await doctor(env)).said).not.toMatch(/FAIL {2}record/);
+}, 180_000);

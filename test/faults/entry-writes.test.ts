@@ -9,7 +9,7 @@ import { parseEntry } from "../../shared/entry/model/resolve.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
-import { admin, installOrb, SHOP, testDeps } from "../support/entries.ts";
+import { admin, installOrb, SHOP, storedValues, testDeps } from "../support/entries.ts";
 
 it("keeps every acknowledged write, and each value once, through three kills", async () => {
   await using broker = await startBroker();
@@ -69,7 +69,8 @@ it("keeps every acknowledged write, and each value once, through three kills", a
   const heads = new Map<string, number>();
   for await (const page of scanEntries(deps, "shop")) {
     for (const { head } of page) {
-      bySku.set(head.values.sku, (bySku.get(head.values.sku) ?? 0) + 1);
+      const { sku } = storedValues(head);
+      bySku.set(sku, (bySku.get(sku) ?? 0) + 1);
       heads.set(head.id, head.revision);
     }
   }

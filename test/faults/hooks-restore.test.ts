@@ -11,6 +11,7 @@ import { certificates } from "../support/certificates.ts";
 import { type HookCall, hookService, Refusal, until } from "../support/hooks.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 import { type Received, startReceiver } from "../support/receiver.ts";
 import { natsUrl } from "../support/services.ts";
 
@@ -59,7 +60,7 @@ test("a restore loses no delivery: what waited, later writes in order, and each 
       HOOKS_ALLOWED_NETWORKS: "127.0.0.0/8",
       NODE_EXTRA_CA_CERTS: files.ca,
     };
-    stack.use(await serveHooks({ env, log: quiet }));
+    stack.use(await serveHooks({ programs: testPrograms(), env, log: quiet }));
     return { stack, strike };
   };
   const writer = (platform: TestPlatform, token: string) => async (id?: string) => {

@@ -51,6 +51,7 @@ test.each([
   ["fn", "publish", "svc.pricing.quote"],
   ["fn", "publish", "$JS.API.DIRECT.GET.platform"],
   ["fn", "publish", "$JS.API.STREAM.MSG.GET.KV_sessions"],
+  ["fn", "publish", "$JS.API.STREAM.LIST"],
   ["fn", "publish", "$JS.API.STREAM.CREATE.øshop"],
   ["fn", "publish", "$JS.API.STREAM.DELETE.øshop"],
   ["fn", "publish", "$JS.API.STREAM.PURGE.KV_sessions"],

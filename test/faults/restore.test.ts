@@ -11,16 +11,20 @@ import {
   writeFileSync,
 } from "node:fs";
 import { join } from "node:path";
+import { setTimeout as delay } from "node:timers/promises";
 import { beforeEach, describe, expect, test } from "vitest";
 import { isOfRestore, MARK, streamNames } from "../../scripts/backup/format.ts";
 import { SIGNATURE, sign } from "../../scripts/backup/signature.ts";
 import { backup } from "../../scripts/backup.ts";
 import { type RestoreOptions, restore } from "../../scripts/restore.ts";
-import { buckets, streams } from "../../shared/store/subjects.ts";
+import { homeOf } from "../../shared/definition/document/home.ts";
+import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
+import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { admin, call, signIn, user } from "../support/auth.ts";
 import type { Authenticator } from "../support/authenticator.ts";
 import { tempDir } from "../support/broker.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { testSeed } from "../support/random.ts";
 import { runScript } from "../support/start.ts";
 
 const quiet = () => undefined;
@@ -271,17 +275,27 @@ describe("sessions and invitations that ended after the backup", () => {
     const invitations = { auth: await invite("auth"), _auth: await invite("_auth") };
     const created = await call(platform, "POST", "/api/_auth/recovery-codes", { token });
     const [recoveryCode] = created.body.codes;
+    const scopes = [{ orb: "*", can: ["read"] }];
+    const expiresAt = new Date(Date.now() + 86_400_000).toISOString();
+    const body = { name: "ci", scopes, expiresAt };
+    const program = await call(platform, "POST", "/api/_auth/tokens", { token, body });
+    const asProgram = async () =>
+      (await call(platform, "GET", "/api/admin/orbs", { token: program.body.token })).status;
+    expect(await asProgram()).toBe(200);
     rmSync(folder, { recursive: true });
     await backup(platform.settings, folder, quiet);
     // New codes void those of the backup.
     await call(platform, "POST", "/api/_auth/recovery-codes", { token });
     for (const [realm, code] of Object.entries(invitations))
       await call(platform, "DELETE", `/api/${realm}/invitations/${code}`, { token });
+    const revoked = await call(platform, "DELETE", `/api/_auth/tokens/${program.body.id}`, { token });
+    expect(revoked.status).toBe(204);
     expect((await call(platform, "POST", "/api/_auth/signout", { token })).status).toBeLessThan(300);
 
     const lines: string[] = [];
     await again(platform, {}, (line) => lines.push(line));
     expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(401);
+    expect(await asProgram()).toBe(401);
     const begun = async (realm: string, code: string) =>
       (await call(platform, "POST", `/api/${realm}/passkey/begin?invite=${code}`, {})).body.code;
     for (const [realm, code] of Object.entries(invitations))
@@ -303,6 +317,7 @@ describe("sessions and invitations that ended after the backup", () => {
     // With keepSessions they are restored.
     await again(platform, { keepSessions: true });
     expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
+    expect(await asProgram()).toBe(200);
     for (const [realm, code] of Object.entries(invitations)) expect(await begun(realm, code)).toBeUndefined();
     expect(await byCode()).toBeUndefined();
   });
@@ -332,7 +347,12 @@ describe("an interrupted restore", () => {
     const { dataDir } = platform.settings;
     const journal = join(dataDir, "restores", "unfinished.json");
     let steps = 1;
+    let said: readonly string[] = [];
+    const seed = testSeed();
+    // The steps of the streams are alike, so each run tries a third of them.
+    const isLeftOut = (stop: number) => /^\S+: /.test(said[stop] ?? "") && (stop + seed) % 3 !== 0;
     for (let stop = 0; stop < steps; stop++) {
+      if (isLeftOut(stop)) continue;
       const { token } = await signIn(there, "/api/_auth", authenticator);
       await write(platform, token, "later");
       const was = await titles(platform);
@@ -356,10 +376,45 @@ describe("an interrupted restore", () => {
       expect([stop, await titles(platform)]).toEqual([stop, OF_THE_BACKUP]);
       expect(existsSync(journal)).toBe(false);
       expect((await streamNames(platform.operatorStore())).filter(isOfRestore)).toEqual([]);
-      steps = Math.max(steps, stop === 0 ? lines.length - 1 : 0);
+      if (stop === 0) [steps, said] = [lines.length - 1, lines];
     }
     expect(steps).toBeGreaterThan(15);
   }, 180_000);
+
+  test("is seen at once by hosts that have cached the earlier data", async () => {
+    await using platform = await startPlatform();
+    const { authenticator } = await filled(platform);
+    const there = { ...platform, origin: platform.url };
+    const store = openCachedStore({ ...platform.operatorAccess, replicas: 1 });
+    const filter = subjects.schemaIndex({ orb: "shop", ...homeOf("CONTENT", "item") });
+    const read = () => store.scan(streams.orb("shop"), filter, { fromSeq: 1, limit: 1, maxBytes: 100_000 });
+    const count = async () => {
+      const { messages, pending } = await read();
+      return messages.length + pending;
+    };
+    for (const stop of [/^øshop: /, /^KV_orbs: /, /All sessions/]) {
+      const { token } = await signIn(there, "/api/_auth", authenticator);
+      for (let n = 0; n < 5; n++) await write(platform, token, "later");
+      // The host has the index in memory once reads no longer reach the broker.
+      await expect
+        .poll(async () => {
+          const { hits } = store.stats();
+          return [await count(), store.stats().hits > hits];
+        })
+        .toEqual([ENTRIES + 5, true]);
+      const failing = again(platform, {}, (line) => {
+        if (stop.test(line)) throw new Error("the process ends here");
+      });
+      await expect(failing).rejects.toThrow(/ends here/);
+      // Shortly after the orb's stream is back, although the restore goes on: the broker's message is then there.
+      let counted: Promise<number> | undefined;
+      await again(platform, {}, (line) => {
+        if (line.startsWith("øshop: ")) counted = delay(200).then(count);
+      });
+      expect([stop, await counted, await count()]).toEqual([stop, ENTRIES, ENTRIES]);
+    }
+    await store.close();
+  }, 120_000);
 
   test("is undone by restoring the copy of the earlier streams, with their sessions", async () => {
     await using platform = await startPlatform();
@@ -399,6 +454,7 @@ describe("an interrupted restore", () => {
         expect.stringContaining("streams were restored."),
       ]);
       expect(next.output()).toContain("Accounts have the state of the backup");
+      expect(next.output()).toContain("- secrets of webhooks that were replaced");
       expect(await titles(platform)).toEqual(OF_THE_BACKUP);
     }
   });

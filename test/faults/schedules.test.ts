@@ -7,6 +7,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { hookService } from "../support/hooks.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 import { natsUrl } from "../support/services.ts";
 
 const TICKS = "_hooks.tick.told.strike";
@@ -21,8 +22,8 @@ test("every tick is run once while the processes are killed between ticks, and t
   await using platform = await startPlatform();
   const env = { ...platform.bindings, HOOKS_RETRY_MS: "50" };
   const log = () => undefined;
-  await using first = await serveHooks({ env, log });
-  await using second = await serveHooks({ env, log });
+  await using first = await serveHooks({ programs: testPrograms(), env, log });
+  await using second = await serveHooks({ programs: testPrograms(), env, log });
   const url = natsUrl(platform);
   await using service = await hookService({ tcpUrl: () => url }, "clock.strike");
   const { host, username, password } = new URL(url);

@@ -9,6 +9,7 @@ import { buckets, streams } from "../../shared/store/subjects.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { freeze } from "../support/freeze.ts";
 import { leaderOf, startPlatform, type TestPlatform } from "../support/platform.ts";
+import { until } from "../support/races.ts";
 import { Writers } from "../support/writers.ts";
 
 const AT_ONCE = 300;
@@ -80,9 +81,14 @@ test.each([
     await expect.poll(health).toBe(200);
     await writers.stop();
 
-    // Each request is repeated with its key and stored once, whatever happened to the first attempt.
-    const last = await wave(platform, token, id);
-    expect(last.answers.filter(({ status }) => status !== 200 && status !== 201)).toEqual([]);
+    // Each request is repeated with its key and stored once, whatever happened to the first attempt. A busy machine may
+    // serve some of so many requests too late, so clients repeat them.
+    await until(async () => {
+      const { answers } = await wave(platform, token, id);
+      const failed = answers.filter(({ status }) => status !== 200 && status !== 201);
+      expect(failed.filter(({ status }) => status !== 503 && status !== 504)).toEqual([]);
+      return failed.length === 0;
+    });
     const { body } = await call(platform, "GET", "/api/kept/things?filter[title]=wave&count=true&limit=1", {
       token,
     });
@@ -104,14 +110,18 @@ test("answers requests through the other two brokers when one of three is frozen
   if (silent?.pid === undefined) throw new Error("There are not three brokers.");
   await freeze(silent.pid);
   try {
-    const statuses = await Promise.all(
-      Array.from({ length: 40 }, async (_, i) => {
-        await delay(i * 50);
-        return (await call(platform, "GET", "/api/health")).status;
-      }),
-    );
-    expect(new Set(statuses)).toEqual(new Set([200]));
+    const round = () =>
+      Promise.all(
+        Array.from({ length: 40 }, async (_, i) => {
+          // For longer than five seconds, after which a check proves again that writes are stored.
+          await delay(i * 150);
+          return (await call(platform, "GET", "/api/health")).status;
+        }),
+      );
+    // On a busy machine, the other two may elect leaders meanwhile. If a third of the requests waited for the frozen
+    // broker, no round would succeed.
+    await until(async () => (await round()).every((status) => status === 200));
   } finally {
     process.kill(silent.pid, "SIGCONT");
   }
-});
+}, 120_000);

@@ -7,7 +7,9 @@ import { expect, test } from "vitest";
 import { generateKeys } from "../../scripts/config/secrets.ts";
 import { serveFunctions } from "../../scripts/host/functions.ts";
 import { serveStreams } from "../../scripts/host/streams.ts";
+import type { Failure } from "../../scripts/process/failure.ts";
 import { freePort } from "../../scripts/process/ports.ts";
+import { testPrograms } from "../support/programs.ts";
 import { failure, runStart, settings } from "../support/start.ts";
 
 test("the broker gives up a port that a setting uses now", async () => {
@@ -43,6 +45,7 @@ test("reports a port that is taken while the functions start in one line", async
   try {
     await expect(
       serveFunctions({
+        programs: testPrograms(),
         host: "127.0.0.1",
         port,
         bindings: {},
@@ -59,13 +62,13 @@ test("reports a port that is taken while the functions start in one line", async
 });
 
 /** Starts the streams process alone. It listens even without a broker. */
-async function streamsOn(port: number, log: (line: string) => void) {
+async function streamsOn(port: number, log: (line: string) => void, givenUp?: (failure: Failure) => void) {
   const env = {
     NATS_URL: `ws://127.0.0.1:${await freePort()}`,
     PUBLIC_URL: "http://localhost",
     ...(await generateKeys()),
   };
-  return serveStreams({ host: "127.0.0.1", port, env, log });
+  return serveStreams({ programs: testPrograms(), host: "127.0.0.1", port, env, log, givenUp });
 }
 
 /** Starts another server that answers every request. */
@@ -94,14 +97,15 @@ test("the streams process fails to start if another server answers on its port",
 test("a streams process whose port was taken is given up with one line", async () => {
   const port = await freePort();
   const logged: string[] = [];
-  await using streams = await streamsOn(port, (line) => logged.push(line));
+  const given: string[] = [];
+  const givenUp = ({ message }: Failure) => given.push(message);
+  await using streams = await streamsOn(port, (line) => logged.push(line), givenUp);
   streams.kill();
   const again = () => logged.some((line) => line.includes("starting it again"));
   await expect.poll(again).toBe(true);
   await using _other = await somethingElse(port);
-  const given = () => logged.filter((line) => line.includes("does not start"));
-  await expect.poll(given, { timeout: 90_000 }).toHaveLength(1);
-  expect(given()[0]).toContain(`Port ${port} is already in use`);
+  await expect.poll(() => given, { timeout: 90_000 }).toHaveLength(1);
+  expect(given[0]).toContain(`Port ${port} is already in use`);
   const lines = logged.length;
   await delay(3_000);
   expect(logged).toHaveLength(lines);

@@ -6,7 +6,7 @@ import { expect, test } from "vitest";
 import { freePort } from "../../scripts/process/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
-import { failure, runScript, runStart, settings } from "../support/start.ts";
+import { failure, failureHere, runScript, runStart, settings } from "../support/start.ts";
 
 /** Creates a program that reports a nats-server version. */
 function impostor(version: string): string {
@@ -72,7 +72,8 @@ test.each(["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])(
     const port = await freePort();
     await new Promise<void>((resolve) => server.listen(port, "127.0.0.1", resolve));
     try {
-      const said = await failure(await settings({ [name]: String(port) }));
+      const fail = name === "PORT" ? failure : failureHere;
+      const said = await fail(await settings({ [name]: String(port) }));
       expect(said).toBe(
         `Port ${port} is already in use. Stop the other program, or choose another port with ${name}=….`,
       );
@@ -85,12 +86,12 @@ test.each(["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])(
 test("reports in one line that the data folder is not writable", async () => {
   const file = join(tempDir("file"), "not-a-folder");
   writeFileSync(file, "");
-  const said = await failure(await settings({ DATA_DIR: join(file, "data") }));
+  const said = await failureHere(await settings({ DATA_DIR: join(file, "data") }));
   expect(said).toMatch(/^The data folder \S+ is not writable \(.*\)\. Choose another one with DATA_DIR=….$/);
 });
 
 test("reports in one line that no folder can be created, although its parent exists", async () => {
-  expect(await failure(await settings({ DATA_DIR: "/proc/x/data" }))).toBe(
+  expect(await failureHere(await settings({ DATA_DIR: "/proc/x/data" }))).toBe(
     "The data folder /proc/x/data is not writable (folders cannot be created in /proc). Choose another one with DATA_DIR=….",
   );
 });
@@ -100,7 +101,7 @@ test("reports in one line that the disk is full", async () => {
   const disk = smallDisk(dir, 4);
   try {
     // Where the test cannot mount a disk, an unusable folder replaces it.
-    const said = await failure(await settings({ DATA_DIR: disk === undefined ? "/dev/full" : dir }));
+    const said = await failureHere(await settings({ DATA_DIR: disk === undefined ? "/dev/full" : dir }));
     expect(said).toMatch(
       /^The (disk of the )?data folder \S+ (is full\. Free some space|is not writable).*$/,
     );
@@ -113,6 +114,7 @@ test("reports an invalid setting or key in one line, without its value", async (
   for (const [name, value, said] of [
     ["PORT", "abc", /^PORT=abc is not a port\. .*$/],
     ["PUBLIC_URL", "here", /^PUBLIC_URL=here is not an origin\. .*$/],
+    ["PROGRAMS_DIR", "/nowhere", /^PROGRAMS_DIR=\/nowhere holds no programs\. Correct or unset it\.$/],
     ["NATS_REPLICAS", "3", /^NATS_REPLICAS=3 needs as many brokers: .*$/],
     ["LOG_LEVEL", "loud", /^The settings are not valid: LOG_LEVEL must be debug, .*\.$/],
     [
@@ -124,14 +126,14 @@ test("reports an invalid setting or key in one line, without its value", async (
     ["ENCRYPTION_KEYS", "secret-of-mine", /^The settings are not valid: ENCRYPTION_KEYS must be .*\.$/],
     ["CLAIM_KEY", "short,secret-of-mine", /^The settings are not valid: CLAIM_KEY must be .*\.$/],
   ] as const) {
-    const told = await failure(await settings({ [name]: value }));
+    const told = await failureHere(await settings({ [name]: value }));
     expect(told).toMatch(said);
     expect(told).not.toContain("secret-of-mine");
   }
   const env = await settings();
   for (const damaged of ["{", "{}"]) {
     writeFileSync(join(String(env.DATA_DIR), "secrets.json"), damaged);
-    expect(await failure(env)).toMatch(/^The keys in \S+secrets\.json are damaged\. .*$/);
+    expect(await failureHere(env)).toMatch(/^The keys in \S+secrets\.json are damaged\. .*$/);
   }
 }, 120_000);
 
@@ -171,10 +173,10 @@ test("reports in one line that another instance uses the data folder", async () 
 });
 
 test("reports in one line that the nats-server binary is too old or missing", async () => {
-  expect(await failure(await settings({ NATS_SERVER_BIN: impostor("2.9.25") }))).toMatch(
+  expect(await failureHere(await settings({ NATS_SERVER_BIN: impostor("2.9.25") }))).toMatch(
     /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\. Update it, or unset NATS_SERVER_BIN\.$/,
   );
-  expect(await failure(await settings({ NATS_SERVER_BIN: "/nowhere/nats-server" }))).toBe(
+  expect(await failureHere(await settings({ NATS_SERVER_BIN: "/nowhere/nats-server" }))).toBe(
     "NATS_SERVER_BIN=/nowhere/nats-server is not a nats-server that runs on this system. Correct or unset it.",
   );
 });
@@ -182,20 +184,20 @@ test("reports in one line that the nats-server binary is too old or missing", as
 test("reports in one line what is wrong with an external broker", async () => {
   await using broker = await startBroker({ provisioned: false });
   const good = { NATS_URL: broker.wsUrl, NATS_USER: "operator", NATS_PASS: "operator" };
-  expect(await failure(await settings({ ...good, NATS_PASS: "wrong" }))).toMatch(
+  expect(await failureHere(await settings({ ...good, NATS_PASS: "wrong" }))).toMatch(
     /^The broker at 127\.0\.0\.1:\d+ rejects the credentials\. Check NATS_USER.*$/,
   );
-  expect(await failure(await settings({ ...good, NATS_URL: `ws://127.0.0.1:${await freePort()}` }))).toMatch(
-    /^The broker at 127\.0\.0\.1:\d+ cannot be reached\. .*$/,
-  );
-  expect(await failure(await settings({ ...good, NATS_URL: "nats://127.0.0.1:4222" }))).toMatch(
+  expect(
+    await failureHere(await settings({ ...good, NATS_URL: `ws://127.0.0.1:${await freePort()}` })),
+  ).toMatch(/^The broker at 127\.0\.0\.1:\d+ cannot be reached\. .*$/);
+  expect(await failureHere(await settings({ ...good, NATS_URL: "nats://127.0.0.1:4222" }))).toMatch(
     /^NATS_URL must be .*$/,
   );
-  expect(await failure(await settings({ ...good, NATS_REPLICAS: "3" }))).toMatch(
+  expect(await failureHere(await settings({ ...good, NATS_REPLICAS: "3" }))).toMatch(
     /^The broker at 127\.0\.0\.1:\d+ could not create the platform's streams \(10074 .*\)\. Check .*$/,
   );
   await using plain = await startBroker({ jetstream: false });
-  expect(await failure(await settings({ ...good, NATS_URL: plain.wsUrl }))).toMatch(
+  expect(await failureHere(await settings({ ...good, NATS_URL: plain.wsUrl }))).toMatch(
     /^The broker at 127\.0\.0\.1:\d+ has no JetStream for this user\. .*$/,
   );
 });

@@ -5,6 +5,7 @@ import { type Streams, serveStreams } from "../../scripts/host/streams.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { formatOffset } from "../../shared/streams/protocol/offset.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 import { type Random, testRandom } from "../support/random.ts";
 import { controlOf, type Publisher, publisher, readUntil, sentEvents, signIn } from "../support/streams.ts";
 
@@ -17,6 +18,7 @@ const logs: string[] = [];
 beforeAll(async () => {
   platform = await startPlatform({ env: { STREAMS_LONG_POLL_MS: "1000" } });
   streams = await serveStreams({
+    programs: testPrograms(),
     host: "127.0.0.1",
     port: await freePort(),
     env: { ...platform.bindings, STREAMS_MAX_PER_USER: "20", STREAMS_MAX: "60", STREAMS_ROTATE_MS: "1500" },
@@ -201,7 +203,13 @@ describe("streams process", () => {
     // With a longer rotation than the rest of this test takes on a busy machine.
     const port = await freePort();
     const env = { ...platform.bindings, STREAMS_ROTATE_MS: "8000" };
-    await using lasting = await serveStreams({ host: "127.0.0.1", port, env, log: () => undefined });
+    await using lasting = await serveStreams({
+      programs: testPrograms(),
+      host: "127.0.0.1",
+      port,
+      env,
+      log: () => undefined,
+    });
     const body = JSON.stringify("x".repeat(20_000));
     const slow = await fetch(`${lasting.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
     const quick = await fetch(`${lasting.url}/api/streams/slow?offset=-1&live=sse`, { headers: headers() });
@@ -252,7 +260,7 @@ describe("streams process", () => {
         socket.pause();
       });
       const target = `/api/streams/large?offset=${formatOffset(n)}`;
-      socket.write(`GET ${target} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${user}\r\n\r\n`);
+      socket.write(`GET ${target} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${user}\r\n\r\n`);
       return socket;
     });
     // A few of the client's requests are served, some wait, and the others are refused. How many depends on the
@@ -320,6 +328,7 @@ test("retries to start the streams process until it succeeds", async () => {
   }, 300);
   const port = await freePort();
   await using late = await serveStreams({
+    programs: testPrograms(),
     host: "127.0.0.1",
     port,
     env: platform.bindings,

@@ -1,6 +1,6 @@
 /** API tokens and service accounts over HTTP. `credentials-walk.test.ts` tries every route with every credential. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { crc32 } from "../../shared/kernel/crc32.ts";
+import { crc32 } from "../../shared/access/credentials/crc32.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { admin, adminToken, begin, call, complete, type SignedIn, user } from "../support/auth.ts";
@@ -58,6 +58,28 @@ const as = (token: string, method: string, path: string, body?: unknown, headers
   });
 const outcome = ({ status, body }: { status: number; body: { code?: string } }) => [status, body?.code];
 const me = (token: string, base = "/api/_auth") => as(token, "GET", `${base}/me`);
+
+test("an end takes every form of a moment that values take, and so does a filter of the audit log", async () => {
+  const day = new Date(Date.now() + 86_400_000).toISOString().slice(0, 10);
+  for (const [text, instant] of [
+    [`${day}T10:00:00+0200`, `${day}T08:00:00.000Z`],
+    [`${day} 10:00+02`, `${day}T08:00:00.000Z`],
+    [`${day}T10:00:30,5Z`, `${day}T10:00:30.500Z`],
+  ] as const) {
+    const body = { name: "ci", scopes: [scope("shop", "read")], expiresAt: text };
+    const made = await as(root, "POST", "/api/_auth/tokens", body);
+    expect([made.status, made.body.expiresAt]).toEqual([201, instant]);
+    const query = `filter[at][lte]=${encodeURIComponent(text)}&limit=1`;
+    expect((await as(root, "GET", `/api/admin/audit?${query}`)).body.items).toHaveLength(1);
+  }
+  for (const text of [`${day}T10:00:00`, `${day}T25:00Z`, "2026-02-30T10:00:00Z", "tomorrow"]) {
+    const body = { name: "ci", scopes: [scope("shop", "read")], expiresAt: text };
+    const refused = await as(root, "POST", "/api/_auth/tokens", body);
+    expect([refused.status, refused.body.errors[0].path]).toEqual([422, "/expiresAt"]);
+    const query = `filter[at][gte]=${encodeURIComponent(text)}`;
+    expect((await as(root, "GET", `/api/admin/audit?${query}`)).status).toBe(400);
+  }
+});
 
 async function secondAdmin(): Promise<SignedIn> {
   const { body } = await as(root, "POST", "/api/_auth/invitations");

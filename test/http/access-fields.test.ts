@@ -48,10 +48,12 @@ const ACCESS = {
 interface Shape {
   fields?: Bag[];
   access?: object;
+  components?: Bag[];
 }
 
-const document = (id: string, { fields = FIELDS, access = ACCESS }: Shape = {}) => ({
+const document = (id: string, { fields = FIELDS, access = ACCESS, components }: Shape = {}) => ({
   id,
+  ...(components === undefined ? {} : { components }),
   roles: [{ id: "buyer", name: "Buyers" }],
   languages: ["en", "de"],
   uses: [
@@ -67,9 +69,7 @@ const document = (id: string, { fields = FIELDS, access = ACCESS }: Shape = {}) 
         {
           id: "product",
           access,
-          fields: fields.map((field) =>
-            field.ref === undefined ? field : { ...field, ref: String(field.ref).replace("ORB", id) },
-          ),
+          fields: JSON.parse(JSON.stringify(fields).replaceAll("ORB/", `${id}/`)),
         },
       ],
     },
@@ -116,9 +116,9 @@ interface Place {
 }
 
 let number = 0;
-async function newPlace(): Promise<Place> {
+async function newPlace(shape: Shape = {}): Promise<Place> {
   const orb = `hides${++number}`;
-  expect((await as(token, "POST", "/api/admin/orbs?publish=true", document(orb))).status).toBe(201);
+  expect((await as(token, "POST", "/api/admin/orbs?publish=true", document(orb, shape))).status).toBe(201);
   const people = {
     user: await user(platform, orb),
     other: await user(platform, orb),
@@ -553,6 +553,121 @@ describe("writing", () => {
     expect(again).toMatchObject({ status: 201, body: { id: first.body.id, values: { title: "one" } } });
     expect(again.body.values).not.toHaveProperty("cost");
   });
+});
+
+test("members of objects are hidden and kept like fields", async () => {
+  const access = { read: ["buyer"], write: ["buyer"] };
+  const place = await newPlace({
+    components: [
+      {
+        id: "offer",
+        fields: [
+          { name: "text", type: "string" },
+          { name: "cost", type: "integer", access },
+        ],
+      },
+    ],
+    fields: [
+      { name: "title", type: "string", search: true },
+      {
+        name: "parts",
+        type: "object",
+        list: true,
+        fields: [
+          { name: "name", type: "string" },
+          { name: "cost", type: "integer", access },
+          { name: "label", type: "string", search: true, access },
+          { name: "maker", type: "reference", ref: "ORB/parties/vendor", access },
+        ],
+      },
+      {
+        name: "seo",
+        type: "object",
+        fields: [
+          { name: "code", type: "string", unique: true, access },
+          { name: "rank", type: "integer", access: { write: access.write } },
+          { name: "word", type: "string" },
+        ],
+      },
+      { name: "body", type: "richText", components: ["offer"] },
+    ],
+  });
+  const { path, people, vendor } = place;
+  const part = { _key: "a", name: "Lamp", cost: 7, label: "rare", maker: vendor };
+  const offer = { _type: "offer", _key: "o", text: "Now", cost: 3 };
+  const made = await as(people.user, "POST", path, { values: { title: "one" } });
+  const at = `${path}/${made.body.id}`;
+  const values = { title: "one", parts: [part], seo: { code: "C1", rank: 1 }, body: [offer] };
+  expect(await as(people.buyer, "PUT", `${at}?publish=true`, { values })).toMatchObject({
+    status: 200,
+    body: { values },
+  });
+  const seen = {
+    title: "one",
+    parts: [{ _key: "a", name: "Lamp" }],
+    seo: { rank: 1 },
+    body: [{ _type: "offer", _key: "o", text: "Now" }],
+  };
+  const other = await as(people.buyer, "GET", at);
+  for (const by of [undefined, people.user]) {
+    const read = await as(by, "GET", at);
+    expect(read.body.values).toEqual(seen);
+    expect(read.headers.get("etag")).not.toBe(other.headers.get("etag"));
+    expect((await as(by, "GET", `${at}?locale=*`)).body.values).toEqual(seen);
+    expect(JSON.stringify((await as(by, "GET", `${at}?richText=html`)).body)).not.toMatch(/cost|C1|rare/);
+    for (const query of [
+      "filter[parts.cost]=7",
+      "filter[seo.code]=C1",
+      "sort=seo.code",
+      "expand=parts.maker",
+      "filter[parts.maker.title]=Acme",
+      "aggregate[n]=sum(parts.cost)",
+    ])
+      expect([query, (await as(by, "GET", `${path}?${query}`)).status]).toEqual([query, 400]);
+    expect((await as(by, "GET", `${path}?search=rare`)).body.items).toEqual([]);
+  }
+  expect((await as(people.buyer, "GET", `${path}?search=rare&filter[parts.cost]=7`)).body.items).toHaveLength(
+    1,
+  );
+  const write = (method: string, sent: object) => as(people.user, method, at, { values: sent });
+  for (const [method, sent, told] of [
+    ["PATCH", { parts: { a: { cost: 1 } } }, "/values/parts/0/cost unknown_property"],
+    ["PATCH", { parts: { a: null } }, "/values/parts read_only"],
+    ["PUT", { title: "two" }, "/values/parts read_only"],
+    ["PATCH", { body: { markdown: "Only this" } }, "/values/body read_only"],
+  ] as const) {
+    const refused = await write(method, sent);
+    expect([refused.status, `${refused.body.errors[0].path} ${refused.body.errors[0].code}`]).toEqual([
+      422,
+      told,
+    ]);
+  }
+  expect(await write("PUT", { ...seen, title: "two" })).toMatchObject({
+    status: 200,
+    body: { values: { ...seen, title: "two" } },
+  });
+  const draft = await as(people.user, "GET", `${at}?revision=latest&richText=markdown`);
+  const markdown = `Before\n\n${draft.body.values.body}`;
+  expect((await write("PATCH", { body: { markdown } })).status).toBe(200);
+  const kept = (await as(people.buyer, "GET", `${at}?revision=latest`)).body.values;
+  expect(kept).toMatchObject({ ...values, title: "two", body: [{ _type: "block" }, offer] });
+  expect((await as(people.user, "POST", `${at}/publish`)).status).toBe(200);
+  const history = await as(people.user, "GET", `${at}/revisions/2?against=1`);
+  expect(JSON.stringify(history.body)).not.toMatch(/cost|C1|rare/);
+  const newest = (await as(people.user, "GET", `${at}?revision=latest`)).body.values;
+  const drafted = await as(people.buyer, "PATCH", at, { values: { seo: { rank: 5, code: "C2" } } });
+  expect(drafted.status).toBe(200);
+  const published = { values: { ...newest, seo: { word: "lamp" } } };
+  expect((await as(people.user, "PUT", `${at}?publish=true`, published)).status).toBe(200);
+  const [live, latest] = await Promise.all(
+    ["", "?revision=latest"].map(
+      async (query) => (await as(people.buyer, "GET", `${at}${query}`)).body.values,
+    ),
+  );
+  expect([live.seo, latest.seo]).toEqual([
+    { code: "C1", rank: 1, word: "lamp" },
+    { code: "C2", rank: 5, word: "lamp" },
+  ]);
 });
 
 test("expanded entries leave out what the caller may not read there", async () => {

@@ -63,11 +63,11 @@ describe("the browser's return", () => {
     expect(await users()).toBe(0);
   });
 
-  test("keeps its cookie from scripts, other sites and other paths", async () => {
+  test("keeps its cookie from scripts and other sites", async () => {
     const { headers } = await call(platform, "GET", `${base}/oauth/main`);
     const [cookie] = headers.getSetCookie();
     expect(cookie).toMatch(
-      /^oauth_oa-attacked=[^;]+; Max-Age=600; Path=\/api\/oa-attacked\/oauth\/main\/callback; HttpOnly; SameSite=Lax$/,
+      /^oauth_oa-attacked\.main=[^;]+; Max-Age=600; Path=\/api; HttpOnly; SameSite=Lax$/,
     );
     expect(headers.get("cache-control")).toBe("no-store");
   });
@@ -98,6 +98,18 @@ describe("the browser's return", () => {
     expect([issuer.exchanged.length, other.exchanged.length]).toEqual([before, 0]);
   });
 
+  test("names each parameter once, and gives no other answer", async () => {
+    const before = issuer.exchanged.length;
+    const iss = encodeURIComponent(issuer.issuer);
+    for (const more of ["code=other", `iss=${iss}`, "id_token=a.b.c", "response=a.b.c"]) {
+      const { sent, cookie } = await beginAt(platform, base);
+      const path = `${base}/oauth/main/callback?code=one&state=${sent.get("state")}&iss=${iss}&${more}`;
+      const { status } = await call(platform, "GET", path, { headers: { cookie } });
+      expect([400, 401], more).toContain(status);
+    }
+    expect(issuer.exchanged.length).toBe(before);
+  });
+
   test("tells people and programs why the provider did not sign them in", async () => {
     const parameters = { error: "access_denied", error_description: "<script>alert(1)</script>" };
     const program = await returnFrom(platform, issuer, await beginAt(platform, base), { parameters });
@@ -121,7 +133,7 @@ describe("the browser's return", () => {
   ])("never leads to %s (open redirect)", async (address) => {
     const begun = await beginAt(platform, base, `?return=${encodeURIComponent(address)}`);
     const { headers } = await returnFrom(platform, issuer, begun);
-    expect(headers.get("location")).toBe(`${platform.origin}${base}/signin`);
+    expect(headers.get("location")).toBe(`${platform.origin}/console/account/${base.slice("/api/".length)}`);
   });
 });
 
@@ -138,6 +150,18 @@ describe("an ID token", () => {
     ["with a subject that is too long", { claims: { sub: "x".repeat(256) } }],
     ["without a signature", { signature: "none" }],
     ["with the signature of another key", { signature: "other" }],
+    ["signed with the public key as a secret", { signature: "public" }],
+    ["of a key that is not published", { header: { kid: "2" } }],
+    ["with a header that must be understood", { header: { crit: ["x"], x: 1 } }],
+    ["for several clients, without a party", { claims: { aud: ["the-client", "another-client"] } }],
+    ["for no client", { claims: { aud: [] } }],
+    ["that is not valid yet", { claims: { nbf: past + 7_200 } }],
+    ["with a time of expiry that is a text", { claims: { exp: String(past + 7_200) } }],
+    ["with an empty subject", { claims: { sub: "" } }],
+    ["with a blank subject", { claims: { sub: " " } }],
+    ["with a subject that is a list", { claims: { sub: ["ann"] } }],
+    ["that is encrypted", { token: { id_token: "e30.e30.e30.e30.e30" } }],
+    ["that is missing", { token: { id_token: undefined } }],
   ])("%s is refused", async (_, behave) => {
     const before = await users();
     const begun = await beginAt(platform, base);
@@ -148,19 +172,40 @@ describe("an ID token", () => {
 });
 
 describe("a provider", () => {
-  test.each<NonNullable<Misbehaviour["token"]>>(["hangs", "huge", "redirects", "fails"])(
-    "whose token endpoint %s is unavailable",
-    async (token) => {
-      const begun = await beginAt(platform, base);
-      issuer.behave = { token };
-      expect(await returnFrom(platform, issuer, begun)).toMatchObject(UNAVAILABLE);
-    },
-  );
+  const FAILING = ["hangs", "huge", "redirects", "fails", "drips", "unpacks", "challenges"] as const;
+  test.each(FAILING)("whose token endpoint %s is unavailable", async (token) => {
+    const begun = await beginAt(platform, base);
+    issuer.behave = { token };
+    expect(await returnFrom(platform, issuer, begun)).toMatchObject(UNAVAILABLE);
+  });
+
+  test.each<NonNullable<Misbehaviour["jwks"]>>([
+    ...FAILING,
+    () => null,
+    () => ({ keys: {} }),
+    () => ({ keys: [null] }),
+    () => ({ keys: [] }),
+    (key) => ({ keys: [key, key] }),
+    (key) => ({ keys: Array.from({ length: 400 }, () => key) }),
+    (key) => ({ keys: [{ ...key, n: "AQAB" }] }),
+    (key) => ({ keys: [{ ...key, n: "_".repeat(200_000) }] }),
+    (key) => ({ keys: [{ ...key, e: "_".repeat(300) }] }),
+    (key) => ({ keys: [{ ...key, use: "enc" }] }),
+    (key) => ({ keys: [{ ...key, kty: "oct", k: "c2VjcmV0" }] }),
+  ])("signs nobody in with the keys %s", async (jwks) => {
+    await using strange = await startIssuer();
+    const id = `oa-keys-${++number}`;
+    await newOrb(id, [providerOf(strange)]);
+    const begun = await beginAt(platform, `/api/${id}`);
+    strange.behave = { jwks };
+    const { status, body } = await returnFrom(platform, strange, begun);
+    expect([401, 502]).toContain(status);
+    expect(body.code).toMatch(/^(identity_refused|provider_unavailable)$/);
+    expect(await users(id)).toBe(0);
+  });
 
   test.each<NonNullable<Misbehaviour["discovery"]>>([
-    "hangs",
-    "huge",
-    "redirects",
+    ...FAILING,
     { issuer: "https://accounts.example" },
     { token_endpoint: "http://internal.example/token" },
     { token_endpoint: "https://169.254.169.254/token" },

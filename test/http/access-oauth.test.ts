@@ -55,6 +55,34 @@ const tokenOf = ({ headers }: { headers: Headers }) =>
 const identities = async (base: string, by: string) =>
   (await as("GET", `${base}/identities`, undefined, by)).body;
 
+test("a browser keeps three unfinished sign-ins, and drops the oldest ones", async () => {
+  const bases = await Promise.all(["oa-a", "oa-b", "oa-c", "oa-d", "oa-e"].map((id) => orb(id)));
+  const jar = new Map<string, string>();
+  const first: Awaited<ReturnType<typeof beginAt>>[] = [];
+  for (const base of [...bases, ...bases]) {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+    const { status, headers } = await call(platform, "GET", `${base}/oauth/main`, {
+      headers: cookie === "" ? {} : { cookie },
+    });
+    expect(status).toBe(302);
+    for (const set of headers.getSetCookie()) {
+      const [pair = "", ...attributes] = set.split(";");
+      const at = pair.indexOf("=");
+      if (attributes.some((one) => one.trim() === "Max-Age=0")) jar.delete(pair.slice(0, at));
+      else jar.set(pair.slice(0, at), pair.slice(at + 1));
+    }
+    expect(jar.size).toBeLessThanOrEqual(3);
+    const sent = new URL(headers.get("location") ?? "").searchParams;
+    first.push({ base, provider: "main", cookie: "", sent });
+  }
+  // The newest sign-ins can be completed, the older ones cannot.
+  const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join("; ");
+  const statuses: number[] = [];
+  for (const begun of first.slice(-4))
+    statuses.push((await returnFrom(platform, issuer, begun, { cookie })).status);
+  expect(statuses).toEqual([404, 302, 302, 302]);
+});
+
 describe("a first sign-in", () => {
   test("registers a user where sign-up is open, and finds the account again", async () => {
     const base = await orb("oa-open");
@@ -80,7 +108,7 @@ describe("a first sign-in", () => {
     expect(me.body).toMatchObject({ name: "Ann", email: "ann@example.com", role: "user", passkeys: 0 });
 
     const again = await signInAt(platform, issuer, base);
-    expect(again.headers.get("location")).toBe(`${platform.origin}${base}/signin`);
+    expect(again.headers.get("location")).toBe(`${platform.origin}/console/account/oa-open`);
     expect(subjectOf(tokenOf(again))).toBe(me.body.id);
     expect(await identities(base, tokenOf(again))).toMatchObject([
       { provider: "main", issuer: issuer.issuer, label: "ann@example.com" },
@@ -162,7 +190,8 @@ describe("linked identities", () => {
     const begun = await call(platform, "POST", `${base}/oauth/main/link`, { token: by, headers });
     expect(begun.status).toBe(200);
     const sent = new URL(begun.body.url).searchParams;
-    return { base, provider: "main", cookie: cookiesOf(begun.headers), sent };
+    const session = `session_${base.split("/").at(-1)}=${by}`;
+    return { base, provider: "main", cookie: `${cookiesOf(begun.headers)}; ${session}`, sent };
   }
 
   test("sign in to the account, and end with their sessions", async () => {
@@ -219,7 +248,7 @@ describe("linked identities", () => {
     await as("POST", `${base}/signout`, undefined, member.token);
     issuer.behave = { claims: { sub: "session-1" } };
     const answer = await returnFrom(platform, issuer, begun);
-    expect(answer).toMatchObject({ status: 401, body: { code: "identity_refused" } });
+    expect(answer).toMatchObject({ status: 403, body: { code: "other_session" } });
     const { token: again } = await signIn(platform, base, member.authenticator);
     expect(await identities(base, again)).toEqual([]);
     const foreign = await call(platform, "POST", `${base}/oauth/main/link`, {
@@ -227,6 +256,26 @@ describe("linked identities", () => {
     });
     expect(foreign.status).toBe(403);
     expect((await call(platform, "POST", `${base}/oauth/main/link`)).status).toBe(401);
+  });
+
+  test("are linked only with the session that began", async () => {
+    const base = await orb("oa-planted");
+    const [attacker, victim] = [await user(platform, "oa-planted"), await user(platform, "oa-planted")];
+    issuer.behave = { claims: { sub: "planted-1" } };
+    const sessions = {
+      none: "",
+      "another account": `; session_oa-planted=${victim.token}`,
+      "another session": `; session_oa-planted=${(await signIn(platform, base, attacker.authenticator)).token}`,
+      "two sessions": `; session_oa-planted=${victim.token}; session_oa-planted=${attacker.token}`,
+    };
+    for (const [name, session] of Object.entries(sessions)) {
+      const begun = await begunLink(base, attacker.token);
+      const cookie = begun.cookie.split("; ")[0] + session;
+      const answer = await returnFrom(platform, issuer, begun, { cookie });
+      expect(answer, name).toMatchObject({ status: 403, body: { code: "other_session" } });
+    }
+    expect(await identities(base, attacker.token)).toEqual([]);
+    expect(await identities(base, victim.token)).toEqual([]);
   });
 
   test("do not sign in to a disabled account, and go with a removed one", async () => {

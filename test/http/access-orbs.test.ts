@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, signIn, user } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
+import { activeRoutes } from "../support/described.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -102,7 +103,7 @@ describe("accounts of an orb", () => {
     // Only handlers have the long form.
     expect((await call(platform, "GET", `${base}/me`, { token })).status).toBe(404);
 
-    const { body: routes } = await call(platform, "GET", "/api/admin/routes", { token });
+    const routes = await activeRoutes(platform, token, "crew");
     const { body: described } = await call(platform, "GET", "/api/openapi?orb=crew");
     for (const path of ["passkey", "passkey/begin", "passkey/complete", "invitations", "bootstrap"]) {
       for (const address of [`/api/crew/${path}`, `${base}/${path}`]) {

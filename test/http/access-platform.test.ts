@@ -223,7 +223,7 @@ describe("platform admin", () => {
       body: { name: "Grace", email: "grace@example.com" },
     });
     expect(named.body).toMatchObject({ name: "Grace", email: "grace@example.com" });
-    const page = await call(platform, "GET", `${BASE}/signin`, { token });
+    const page = await call(platform, "GET", `${BASE}/signin?return=/api/docs`, { token });
     expect(page.body).toContain(">Grace</strong>");
     const again = await signIn(platform, BASE, first.authenticator);
     expect(payloadOf(again.token)).toMatchObject({ name: "Grace", email: "grace@example.com" });

@@ -1,6 +1,6 @@
 /** The sign-in of programs such as `orb login`: a person allows, the program exchanges a code for an API token. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { CANS } from "../../shared/access/credentials/operations.ts";
+import { CANS } from "../../shared/access/credentials/rights.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import { admin, adminToken, call, type SignedIn, signIn, user } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";

@@ -11,6 +11,7 @@ import {
   subjectOf,
   user,
 } from "../support/auth.ts";
+import { activeRoutes } from "../support/described.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 
 const ACCESS = { service: "access", handlers: ["passkey", "invitations", "bootstrap"] };
@@ -197,10 +198,8 @@ test("a module that is older than an account route keeps its path", async () => 
   }
   const listed = await call(platform, "GET", "/api/forum/sessions");
   expect(listed).toMatchObject({ status: 200, body: { items: [] } });
-  const routes = await call(platform, "GET", "/api/admin/routes", { token: operator });
-  const paths = (routes.body as { orb: string; method: string; path: string }[])
-    .filter(({ orb }) => orb === "forum")
-    .map(({ method, path }) => `${method} ${path}`);
+  const routes = await activeRoutes(platform, operator, "forum", 7);
+  const paths = routes.map(({ method, path }) => `${method} ${path}`);
   expect(new Set(paths).size).toBe(paths.length);
   const changed = await call(platform, "PUT", "/api/admin/orbs/forum?publish=true", {
     token: operator,

@@ -87,7 +87,7 @@ test("never caches a response under another URL because of a Host header that co
     expect(statuses(got)).toEqual([400]);
     expect(got).toContain('"invalid_host"');
   }
-  for (const plain of ["localhost:8787", "[::1]:8787", "Example.ORG", "a_b.example"])
+  for (const plain of ["localhost:8787", "[::1]:8787", "LOCALHOST", "127.0.0.1:1"])
     expect(await ask(address, plain)).toContain('"good"');
   for (let i = 0; i < 10; i++) expect(await ask(address)).toContain('"good"');
 });

@@ -134,7 +134,7 @@ test("gives the same responses with a cache as without one, for random writes th
     );
   };
 
-  for (let round = 0; round < 60; round++) {
+  for (let round = 0; round < 30; round++) {
     const addresses = [of(LISTS), of(LISTS), of(LISTS), `${PRODUCT}?filter[maker]=${of(makers)}`];
     addresses.push(`${MAKER}?filter[flag]=true`, `${MAKER}/${of(makers)}`);
     if (products.length > 0)
@@ -159,5 +159,5 @@ test("gives the same responses with a cache as without one, for random writes th
         .toSatisfy(([mine, theirs]: unknown[]) => JSON.stringify(mine) === JSON.stringify(theirs));
     }
   }
-  expect(host.answers().given).toBeGreaterThan(50);
+  expect(host.answers().given).toBeGreaterThan(25);
 }, 120_000);

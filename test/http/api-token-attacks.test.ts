@@ -1,6 +1,6 @@
 /** Ways around the scopes of an API token, which must fail: streams, tickets, replays, references and imports. */
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { CANS } from "../../shared/access/credentials/operations.ts";
+import { CANS } from "../../shared/access/credentials/rights.ts";
 import { admin, adminToken, call, user } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, scope } from "../support/tokens.ts";

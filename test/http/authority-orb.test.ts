@@ -34,6 +34,10 @@ type Access = { read: string; write: string };
 const OPEN: Access = { read: "public", write: "user" };
 const CLOSED: Access = { read: "public", write: "owner" };
 const fields = [{ name: "title", type: "string" }];
+const OF_ARTICLES = [
+  { name: "paper", type: "file" },
+  { name: "code", type: "string", unique: true },
+];
 const PART = "application/offset+octet-stream";
 
 /** An orb with accounts of its own, or one that uses the accounts that orbs share. */
@@ -48,7 +52,7 @@ const document = (id: string, realm: Realm, access = OPEN) => ({
     {
       id: "news",
       type: "CONTENT",
-      schemas: [{ id: "article", access, fields: [...fields, { name: "paper", type: "file" }] }],
+      schemas: [{ id: "article", access, fields: [...fields, ...OF_ARTICLES] }],
     },
     {
       id: "ledger",
@@ -143,6 +147,8 @@ const fresh = (prefix: string) => `${prefix}${++number}`;
 const json = (value: unknown) => JSON.stringify(value);
 const late = json({ values: { title: "late" } });
 const lateManaged = json({ module: "news", values: { title: "late" } });
+const lateBatch = json({ do: [{ create: "news/article", values: { title: "late" } }] });
+const lateSet = json({ title: "late" });
 const robot = json({ name: "Robot", service: true });
 const ping = json({ jsonrpc: "2.0", id: 1, method: "ping" });
 const lines = "application/x-ndjson";
@@ -222,6 +228,39 @@ const ofAccount = (
   },
 });
 
+/** Opens a change set. @param inReview whether it waits for approvals */
+async function openedSet(orb: string, inReview: boolean): Promise<string> {
+  const base = `/api/admin/orbs/${orb}/changes`;
+  const { body } = await as("POST", base, { title: "first" });
+  if (inReview) expect((await as("POST", `${base}/${body.id}/review`)).status).toBe(200);
+  return body.id;
+}
+
+/** The requests to a change set. */
+const ofSet = (route: string, refused: Refusals): Record<string, Rows> =>
+  Object.fromEntries(
+    (
+      [
+        ["PATCH", "", lateSet],
+        ["POST", "/approve", "{ }"],
+        ["POST", "/reject", json({ comment: "late" })],
+        ["POST", "/comments", json({ text: "late" })],
+        ["POST", "/publish", "{ }"],
+        ["POST", "/entries/{entryId}/rebase", "{ }"],
+      ] as const
+    ).map(([method, tail, body]) => [
+      `${method} ${route}/changes/{changeId}${tail}`,
+      async ({ orb, entry }: Place, route: string) => {
+        const set = await openedSet(orb, tail !== "");
+        const written = `/api/admin/orbs/${orb}/entries/${entry}?change=${set}`;
+        if (tail === "/publish" || tail.startsWith("/entries"))
+          expect((await as("PATCH", written, { values: {} })).status).toBe(200);
+        const path = route.replace("{orbId}", orb).replace("{changeId}", set).replace("{entryId}", entry);
+        return [{ by: token, path, body, refused }];
+      },
+    ]),
+  );
+
 /** The requests to every route that takes a body, with the expected refusals. */
 const ROUTES: Record<string, Rows> = {
   ...ofAccount(
@@ -287,6 +326,9 @@ const ROUTES: Record<string, Rows> = {
   "POST /api/admin/orbs/{orbId}/entries/bulk": () => [
     { by: token, type: lines, body: `${lateManaged}\n`.repeat(20), refused: IN_ANOTHER_ORB },
   ],
+  "POST /api/admin/orbs/{orbId}/batch": () => [{ by: token, body: lateBatch, refused: WITHOUT_ORB }],
+  "POST /api/admin/orbs/{orbId}/changes": () => [{ by: token, body: lateSet, refused: WITHOUT_ORB }],
+  ...ofSet("/api/admin/orbs/{orbId}", IN_ANOTHER_ORB),
   "PATCH /api/admin/orbs/{orbId}/entries": ({ orb }) => [
     { by: token, path: `/api/admin/orbs/${orb}/entries?all=true`, body: late, refused: WITHOUT_ORB },
   ],
@@ -349,6 +391,15 @@ const ROUTES: Record<string, Rows> = {
     ]),
     { by: token, path: `/api/${at.orb}/news`, body: late, refused: OFFLINE },
   ],
+  "POST /api/{orbId}/changes": (at) => [
+    { by: at.member.token, path: `/api/${at.orb}/changes`, body: lateSet, refused: byMember(at) },
+    { by: token, path: `/api/${at.orb}/changes`, body: lateSet, refused: OFFLINE },
+  ],
+  ...ofSet("/api/{orbId}", { ...OFFLINE, "is deleted and recreated": 404 }),
+  "POST /api/{orbId}/batch": (at) => [
+    { by: at.member.token, path: `/api/${at.orb}/batch`, body: lateBatch, refused: byMember(at) },
+    { by: token, path: `/api/${at.orb}/batch`, body: lateBatch, refused: OFFLINE },
+  ],
   "PUT /api/{orbId}/{moduleId}/{schemaId}/{id}": (at) => {
     const path = `/api/${at.orb}/news/${at.entry}`;
     return [
@@ -405,6 +456,12 @@ const ROUTES: Record<string, Rows> = {
   "PATCH /api/{orbId}/{moduleId}/{schemaId}/{id}": (at) => [
     { by: at.member.token, path: `/api/${at.orb}/news/${at.entry}`, body: late, refused: byMember(at) },
   ],
+  "PUT /api/{orbId}/{moduleId}/{schemaId}/by/{field}/{value}": (at) => [
+    { by: at.member.token, path: `/api/${at.orb}/news/by/code/late`, body: late, refused: byMember(at) },
+  ],
+  "PATCH /api/{orbId}/{moduleId}/{schemaId}/by/{field}/{value}": (at) => [
+    { by: at.member.token, path: `/api/${at.orb}/news/by/code/late`, body: late, refused: byMember(at) },
+  ],
 };
 
 /** Restricts requests to orbs with accounts of their own. */
@@ -451,7 +508,7 @@ async function newPlace(realm: Realm): Promise<Place> {
   const made = await as(
     "POST",
     `/api/${orb}/news?publish=true`,
-    { values: { title: "first" } },
+    { values: { title: "first", code: "first" } },
     people.member.token,
   );
   expect(made.status).toBe(201);
@@ -491,7 +548,9 @@ function statusOf({ status, body }: SplitAnswer): number {
 describe.each(TRANSFERS)("a body with %s", (transfer) => {
   describe.each(["own", "shared"] as const)("for an orb with %s accounts", (realm) => {
     const names = Object.keys(CHANGES) as ChangeName[];
-    test.each(names.filter((change) => realm === "own" || change !== "gives up its own accounts"))(
+    // Both kinds of bodies take the same way once they have arrived, so one change is enough for the second.
+    const tried = transfer === "chunked" ? names.slice(0, 1) : names;
+    test.each(tried.filter((change) => realm === "own" || change !== "gives up its own accounts"))(
       "is treated as the orb is when it has arrived: the orb %s",
       async (change) => {
         const at = await newPlace(realm);

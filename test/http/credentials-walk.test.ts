@@ -4,11 +4,12 @@
  */
 import { decodeJwt } from "jose";
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { CANS, type Can } from "../../shared/access/credentials/operations.ts";
+import { CANS, type Can } from "../../shared/access/credentials/rights.ts";
 import { issueHandlerToken } from "../../shared/access/tokens.ts";
 import { ACTS } from "../../shared/definition/document/acts.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { adminToken, call, signIn, user } from "../support/auth.ts";
+import { describedWhole } from "../support/described.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { until } from "../support/races.ts";
 import { createToken, inSeconds, scope } from "../support/tokens.ts";
@@ -60,8 +61,8 @@ interface Described {
 }
 
 async function readRoutes(): Promise<Route[]> {
-  const { body } = await call(platform, "GET", "/api/openapi");
-  const paths = body.paths as Record<string, Record<string, Described>>;
+  const { paths: described } = await describedWhole(platform);
+  const paths = described as unknown as Record<string, Record<string, Described>>;
   return Object.entries(paths)
     .filter(([path]) => !path.startsWith("/api/_orbs") && !path.startsWith(`/api/${OTHER}/`))
     .flatMap(([path, item]) =>
@@ -172,8 +173,10 @@ test("without a credential, every route that needs one answers 401", async () =>
 });
 
 describe("every route that checks credentials refuses an invalid credential", () => {
-  async function refusedEverywhere(token: string) {
-    for (const route of secured()) {
+  /** @param part sends the token to every so many routes, when the reason of the refusal is the same on each */
+  async function refusedEverywhere(token: string, part = 1) {
+    for (const [index, route] of secured().entries()) {
+      if (index % part !== 0) continue;
       if (route.scope === undefined || route.path.endsWith("/mcp")) continue;
       const { status, code } = await send(route, token);
       const name = `${route.method} ${route.path}`;
@@ -187,7 +190,7 @@ describe("every route that checks credentials refuses an invalid credential", ()
       expiresAt: inSeconds(1),
     });
     await until(async () => (await call(platform, "GET", "/api/_auth/me", { token })).status === 401);
-    await refusedEverywhere(token);
+    await refusedEverywhere(token, 5);
   });
 
   test("a revoked token", async () => {
@@ -203,7 +206,7 @@ describe("every route that checks credentials refuses an invalid credential", ()
     expect((await call(platform, "PUT", path, { token: root, body: { status: "disabled" } })).status).toBe(
       200,
     );
-    await refusedEverywhere(token);
+    await refusedEverywhere(token, 5);
   });
 
   test("a session that has ended", async () => {
@@ -243,14 +246,16 @@ function admits(route: Route, granted: readonly Can[], everywhere: boolean): boo
   const ofOrb = route.path.includes("{orbId}") || route.path.startsWith(`/api/${ORB}/`);
   return (
     (everywhere || ofOrb || route.scope?.length === 0) &&
-    route.scope?.every((can) => granted.includes(can)) === true
+    route.scope?.every((can) =>
+      granted.includes(can === "propose" && granted.includes("write") ? "write" : can),
+    ) === true
   );
 }
 
 describe("a platform admin's token gets as far as its scopes, on every route", () => {
   const granted: [string, readonly Can[], string][] = [
     ...CANS.map((can): [string, readonly Can[], string] => [`${can} everywhere`, [can], "*"]),
-    ...CANS.map((can): [string, readonly Can[], string] => [`${can} in the orb`, [can], ORB]),
+    ["read in the orb", ["read"], ORB],
     ["everything everywhere", CANS, "*"],
     ["everything in the orb", CANS, ORB],
     ["everything in another orb", CANS, OTHER],
@@ -292,7 +297,7 @@ test("a platform admin's session gets past the checks of every route of the mana
   }
 });
 
-test.each(["user", "admin", "owner"] as const)(
+test.each(["user", "owner"] as const)(
   "a token of a %s gets no further than the session on any route",
   async (role) => {
     const member = await user(platform, ORB, role);
@@ -327,7 +332,7 @@ test("the credential of a handler without a grant is refused by every route that
     if (route.open || route.path.endsWith("/mcp")) continue;
     const { status, code } = await send(route, token);
     const name = `${route.method} ${route.path}`;
-    const serves = /^\/api\/walked\/(news|((call|settings)\/)?[gs]et)(\/|$)/.test(addressOf(route));
+    const serves = /^\/api\/walked\/(news|changes|((call|settings)\/)?[gs]et)(\/|$)/.test(addressOf(route));
     const expected = serves
       ? [name, 403, "missing_act"]
       : name === "GET /api/_auth/invitations"

@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { type ApiDocument, operationsOf } from "../../functions/discovery/document.ts";
 import { adminToken, call, user } from "../support/auth.ts";
+import { describedWhole } from "../support/described.ts";
 import { createOrb, small } from "../support/orbs.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { raw } from "../support/raw.ts";
@@ -14,7 +15,7 @@ beforeAll(async () => {
   platform = await sharedPlatform();
   token = await adminToken(platform);
   await createOrb(platform, token, small("lab"));
-  document = (await call(platform, "GET", "/api/openapi")).body as ApiDocument;
+  document = await describedWhole(platform);
 });
 
 /** Every `pattern` in a part of the description. */
@@ -56,8 +57,8 @@ test("accepts a display name exactly if it matches the described pattern", async
 
 test("describes the members without which a request is 422", async () => {
   const required = (name: string) => document.components.schemas[name]?.required;
-  expect(required("NewEntry")).toEqual(["module", "values"]);
-  expect(required("RuntimeNewEntry")).toEqual(["values"]);
+  expect(required("EntryInput")).toEqual(["module", "values"]);
+  expect(required("RuntimeEntryInput")).toEqual(["values"]);
   const created = document.paths["/api/lab/news"]?.post?.requestBody;
   expect(JSON.stringify(created)).toContain("lab.news.post");
   for (const [path, body] of [

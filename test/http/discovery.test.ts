@@ -15,7 +15,7 @@ beforeAll(async () => {
   platform = await sharedPlatform();
   token = await adminToken(platform);
   await create(shop);
-  await create(small("hidden"), false);
+  await create(small("not-published-yet"), false);
 });
 
 test("the OpenAPI and discovery documents contain no unpublished orbs and no secrets", async () => {
@@ -25,14 +25,14 @@ test("the OpenAPI and discovery documents contain no unpublished orbs and no sec
     ),
   );
   for (const text of texts) {
-    expect(text).not.toContain("hidden");
+    expect(text).not.toContain("not-published-yet");
     expect(text).not.toContain(`127.0.0.1:${platform.broker?.port}`);
     for (const secret of [platform.bindings.CLAIM_KEY, platform.bindings.NATS_PASS]) {
       expect(text).not.toContain(secret);
     }
   }
-  expect((await call(platform, "GET", "/api/openapi?orb=hidden")).status).toBe(404);
-  expect((await call(platform, "GET", "/api/discovery?orb=hidden")).status).toBe(404);
+  expect((await call(platform, "GET", "/api/openapi?orb=not-published-yet")).status).toBe(404);
+  expect((await call(platform, "GET", "/api/discovery?orb=not-published-yet")).status).toBe(404);
 });
 
 test.each(["/api/openapi", "/api/discovery"])(
@@ -99,9 +99,9 @@ test("reports a damaged definition to platform admins and still describes the ot
     await store.append("KV_orbs", { subject: kvSubject("orbs", "broken"), data: body });
     const described = await call(platform, "GET", "/api/openapi");
     expect(described.status).toBe(200);
-    const paths = Object.keys((described.body as ApiDocument).paths);
-    expect(paths).toContain("/api/shop/news");
-    expect(paths).not.toContain("/api/broken/news");
+    const listed = (described.body as ApiDocument)["x-orbs"]?.map(({ id }) => id);
+    expect(listed).toContain("shop");
+    expect(listed).not.toContain("broken");
     expect((await call(platform, "GET", "/api/discovery?orb=shop")).status).toBe(200);
     const runtime = await call(platform, "GET", "/api/broken/news");
     expect([runtime.status, (runtime.body as { code: string }).code]).toEqual([503, "definition_damaged"]);
@@ -118,6 +118,47 @@ test("reports a damaged definition to platform admins and still describes the ot
     expect((await call(platform, "GET", "/api/admin/faults", { token })).body).toEqual([]);
   }
   expect(platform.logs.some((line) => line.includes("stored definition is damaged"))).toBe(true);
+});
+
+test("names an orb whose definition a newer version stored, and serves all others", async () => {
+  await create(small("future"));
+  const store = platform.operatorStore();
+  const live = await store.kvGet("orbs", "future");
+  const record = live?.json<{ document: object }>();
+  const document = { ...record?.document, replicas: ["eu"] };
+  await store.append("KV_orbs", {
+    subject: kvSubject("orbs", "future"),
+    data: JSON.stringify({ ...record, document }),
+  });
+  const unreadable = { code: "definition_unreadable", at: "/replicas" };
+  for (const path of ["/api/future/news", "/api/openapi?orb=future", "/api/discovery?orb=future"])
+    expect(await call(platform, "GET", path)).toMatchObject({ status: 503, body: unreadable });
+  const write = await call(platform, "PATCH", "/api/admin/orbs/future", { token, body: { name: "x" } });
+  expect(write).toMatchObject({ status: 503, body: unreadable });
+  const named = { id: "future", reason: "newer_version" };
+  let pages = await call(platform, "GET", "/api/discovery?limit=100");
+  const unusable = [];
+  for (;;) {
+    const { unusableOrbs = [], nextCursor } = pages.body as {
+      unusableOrbs?: object[];
+      nextCursor: string | null;
+    };
+    unusable.push(...unusableOrbs);
+    if (nextCursor === null) break;
+    pages = await call(platform, "GET", `/api/discovery?limit=100&cursor=${nextCursor}`);
+  }
+  expect(unusable).toEqual([named]);
+  // Each request for the health looks for more such orbs in the background.
+  await expect
+    .poll(async () => (await call(platform, "GET", "/api/health")).body)
+    .toMatchObject({ status: "ok", unusableOrbs: [named] });
+  const faults = await call(platform, "GET", "/api/admin/faults", { token });
+  expect(faults.body).toEqual([
+    expect.objectContaining({ kind: "orb", id: "future", codes: ["/replicas newer_version"] }),
+  ]);
+  expect(await call(platform, "GET", "/api/admin/orbs/future", { token })).toMatchObject({ status: 200 });
+  expect((await call(platform, "DELETE", "/api/admin/orbs/future", { token })).status).toBe(204);
+  expect((await call(platform, "GET", "/api/admin/faults", { token })).body).toEqual([]);
 });
 
 test.each(["/", "/api", "/api/"])(
@@ -181,5 +222,5 @@ test("returns the caller's account, and the caller's rights in an orb", async ()
   ]);
   // Missing and unpublished orbs answer alike.
   expect((await me("?orb=nowhere")).orb).toBeNull();
-  expect((await me("?orb=hidden", await adminToken(platform))).orb).toBeNull();
+  expect((await me("?orb=not-published-yet", await adminToken(platform))).orb).toBeNull();
 });

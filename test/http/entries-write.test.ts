@@ -138,7 +138,7 @@ describe("entries on the management API", () => {
       status: 422,
       body: { code: "idempotency_mismatch" },
     });
-    // PUT and DELETE ignore the key, as on the runtime API: each request is executed.
+    // PUT and DELETE ignore the key: each request is executed.
     const one = `${ENTRIES}/${first.body.id}`;
     for (const [text, revision] of [
       ["b", 2],

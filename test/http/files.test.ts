@@ -118,7 +118,7 @@ test("streams a long upload of unknown length, and sends its ranges", async () =
   for (const whole of ["bytes=5-1", "bytes=0-1,4-5", "lines=0-1", "bytes=-"])
     expect((await range(whole)).status).toBe(200);
   expect(await range(`bytes=${size}-`)).toMatchObject({ status: 416, range: `bytes */${size}` });
-  expect((await range("bytes=0-1", { "if-range": '"other"' })).data).toEqual(LONG);
+  expect((await range("bytes=0-1", { "if-range": '"other"' })).data.equals(LONG)).toBe(true);
   expect((await range("bytes=0-1", { "if-range": `"${body.sha256}"` })).status).toBe(206);
 });
 
@@ -228,7 +228,7 @@ test("stores nothing of a body that breaks off or that lies about its length", a
     const socket = connect(Number(new URL(platform.origin).port), "127.0.0.1");
     socket.on("error", () => undefined);
     socket.write(
-      `POST ${base} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${member}\r\nContent-Length: ${length}\r\n\r\n`,
+      `POST ${base} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${member}\r\nContent-Length: ${length}\r\n\r\n`,
     );
     socket.write(LONG.subarray(0, 900_000));
     if (length === 1e13) expect(String((await once(socket, "data"))[0])).toMatch(/^HTTP\/1.1 (400|413)/);

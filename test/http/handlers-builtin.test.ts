@@ -291,14 +291,14 @@ describe("transactions", () => {
     expect((await list({ limit: 1000 }, cem.token)).status).toBe(422);
   });
 
-  test("reads only the requested page of ten thousand records", async () => {
+  test("reads only the requested page of two thousand records", async () => {
     const store = platform.operatorStore();
     const deps = testDeps(store);
     const live = await liveOrb(deps, "desk");
     const schema = live?.compiled.schema("orders", "order");
     if (live === null || schema === undefined) throw new Error("no orders");
     const actor = userActor("dan");
-    for (let at = 0; at < 10_000; at += 500) {
+    for (let at = 0; at < 2_000; at += 500) {
       await Promise.all(
         Array.from({ length: 500 }, (_, i) =>
           recordTransaction(deps, { actor, role: "user" }, live, schema, { values: { total: at + i } }),
@@ -328,7 +328,7 @@ describe("transactions", () => {
       if (next.nextCursor === null) break;
       cursor = next.nextCursor;
     }
-    expect(seen).toBe(10_000);
+    expect(seen).toBe(2_000);
   });
 });
 

@@ -71,7 +71,7 @@ describe("with the kit", () => {
     await Promise.all(connections.map((connection) => connection.close()));
   });
 
-  test.each([0, 1, HTTP_PART_BYTES - 1, HTTP_PART_BYTES, HTTP_PART_BYTES + 1, 3 * MIB, 8 * MIB])(
+  test.each([0, 1, HTTP_PART_BYTES - 1, HTTP_PART_BYTES, HTTP_PART_BYTES + 1, 8 * MIB])(
     "passes a request's body of %i bytes",
     async (size) => {
       const body = bytesOf(size);
@@ -83,7 +83,7 @@ describe("with the kit", () => {
   );
 
   test.each(["", "&stream"])("passes a response's body of any size%s", async (more) => {
-    for (const size of [0, 1, HTTP_PART_BYTES, HTTP_PART_BYTES + 1, 5 * MIB]) {
+    for (const size of [0, 1, HTTP_PART_BYTES, HTTP_PART_BYTES + 1, 3 * MIB]) {
       const response = await fetched(`/api/parts/echo?size=${size}${more}`);
       expect(hash(new Uint8Array(await response.arrayBuffer()))).toBe(hash(bytesOf(size)));
     }
@@ -170,7 +170,9 @@ describe("a service that breaks the exchange", () => {
         else message.respond("{}");
       },
     });
-    await register(`broken.${name}`, { kind: "http", timeoutMs: 400, maxBodyBytes: HTTP_BODY_LIMIT });
+    // A busy machine must not make other services look silent.
+    const timeoutMs = replies.includes(undefined) ? 1_000 : 30_000;
+    await register(`broken.${name}`, { kind: "http", timeoutMs, maxBodyBytes: HTTP_BODY_LIMIT });
     await orbWith(`broken${number}`, { broken: [name] });
     const init = { method, ...(body === undefined ? {} : { body }) };
     return { exchange, answered: fetched(`/api/broken${number}/${name}`, init) };

@@ -2,6 +2,7 @@
 import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { call } from "../support/auth.ts";
+import { activeRoutes } from "../support/described.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { registrar, stage } from "../support/services.ts";
 
@@ -51,11 +52,52 @@ test("refuses the short form of a shared name with 404 ambiguous_handler, which 
   expect((await post("named/count/more")).body).toMatchObject({ code: "route_not_found" });
 });
 
+test("serves a module and a service of one name, and refuses a schema that would hide a handler", async () => {
+  const document = (schema: string, type = "CONTENT") => ({
+    id: "both",
+    uses: [{ service: "stock", handlers: ["quote", "count"] }],
+    modules: [{ id: "stock", type, schemas: [{ id: schema, fields: [{ name: "x", type: "string" }] }] }],
+  });
+  const publish = (body: object) =>
+    call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body });
+  const refused = await publish(document("count"));
+  expect([refused.status, refused.body.errors]).toMatchObject([
+    422,
+    [{ path: "/modules/0/schemas/0/id", code: "reserved" }],
+  ]);
+  expect((await publish(document("item"))).status).toBe(201);
+  for (const path of ["stock/count", "count", "call/count", "call/stock/count"])
+    expect(await post(`both/${path}`)).toMatchObject({ status: 200, body: "stock.count" });
+  for (const path of ["both/stock", "both/stock/item"])
+    expect((await call(platform, "GET", `/api/${path}`)).body.items).toEqual([]);
+});
+
+test("refuses a module or a handler whose route would hide one of the platform, in new documents", async () => {
+  for (const id of ["batch", "changes", "files", "mcp"]) {
+    const schemas = [{ id: "one", fields: [{ name: "x", type: "string" }] }];
+    const body = { id: "hiding", modules: [{ id, type: "CONTENT", schemas }] };
+    const made = await call(platform, "POST", "/api/admin/orbs", { token: admin, body });
+    expect([made.status, made.body.errors]).toMatchObject([
+      422,
+      [{ path: "/modules/0/id", code: "reserved" }],
+    ]);
+    const uses = [{ service: "stock", handlers: [id] }];
+    const used = await call(platform, "POST", "/api/admin/orbs", {
+      token: admin,
+      body: { id: "hiding", uses, modules: [] },
+    });
+    expect([used.status, used.body.errors]).toMatchObject([
+      422,
+      [{ path: "/uses/0/handlers/0", code: "reserved" }],
+    ]);
+  }
+});
+
 test("lists the long forms in the routes, the discovery and the OpenAPI description", async () => {
-  const { body: routes } = await call(platform, "GET", "/api/admin/routes", { token: admin });
+  const routes = await activeRoutes(platform, admin, "named");
   const paths = routes
-    .filter((route: { orb: string; origin: string }) => route.orb === "named" && route.origin === "handler")
-    .map(({ path, handler }: { path: string; handler: string }) => `${path} ${handler}`);
+    .filter((route) => route.origin === "handler")
+    .map(({ path, handler }) => `${path} ${handler}`);
   expect(paths.sort()).toEqual([
     "/api/named/call/count stock.count",
     "/api/named/call/prices/quote prices.quote",

@@ -3,6 +3,7 @@ import type { Msg, NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { HttpReplyMessage, HttpRequestMessage } from "../../shared/handlers/contract/http-messages.ts";
 import { call, type SignedIn } from "../support/auth.ts";
+import { activeRoutes } from "../support/described.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { raw } from "../support/raw.ts";
 import { registrar, stage } from "../support/services.ts";
@@ -194,9 +195,11 @@ describe("a response", () => {
   };
   beforeAll(async () => {
     listen("answers.any", ({ path }) => answers.get(path));
-    await http("answers.any", { timeoutMs: 300 });
+    listen("answers.late", () => undefined);
+    await http("answers.any");
+    await http("answers.late", { timeoutMs: 300 });
     await client.flush();
-    await orbWith("answers", { answers: ["any"] });
+    await orbWith("answers", { answers: ["any", "late"] });
   });
 
   test("has the status, the headers and the body of the service, redirects and HTML included", async () => {
@@ -341,7 +344,7 @@ describe("a response", () => {
   });
 
   test("that does not come is 504, and 503 while no service runs", async () => {
-    const late = await fetched("/api/answers/any/silence");
+    const late = await fetched("/api/answers/late");
     expect([late.status, (await late.json()).code]).toEqual([504, "handler_timeout"]);
     await http("answers.absent");
     await orbWith("absent", { answers: ["absent"] });
@@ -379,10 +382,10 @@ describe("a registration of kind http", () => {
     expect(registry).toMatchObject([
       { kind: "http", status: "absent", paths: { "/": {} }, maxBodyBytes: 1_000_000 },
     ]);
-    const { body: routes } = await call(platform, "GET", "/api/admin/routes", { token: admin });
+    const routes = await activeRoutes(platform, admin, "told");
     const listed = routes
-      .filter(({ handler }: { handler?: string }) => handler === "told.site")
-      .map(({ method, path, role }: Record<string, string>) => `${method} ${path} ${role}`);
+      .filter(({ handler }) => handler === "told.site")
+      .map(({ method, path, role }) => `${method} ${path} ${role}`);
     expect(listed.sort()).toEqual(
       ["", "/call"]
         .flatMap((form) => [
@@ -431,6 +434,60 @@ describe("a registration of kind http", () => {
     const { body: api } = await call(platform, "GET", "/api/openapi?orb=web");
     expect(Object.keys(api.paths["/api/web/site"])).toEqual(["get"]);
     expect(api.paths["/api/web/call/staff"].get["x-role"]).toBe("admin");
+  });
+
+  test.each([
+    "fly-client-ip",
+    "x-cluster-client-ip",
+    "x-envoy-external-address",
+    "x-azure-clientip",
+    "x-appengine-user-ip",
+    "x-remote-addr",
+    "x-vercel-forwarded-for",
+    "x-amzn-oidc-data",
+    "x-goog-iap-jwt-assertion",
+    "x-auth-token",
+    "host",
+  ])("cannot ask for %s", async (header) => {
+    await http("wrong.entry", { headers: ["x-wrong-shop", header] });
+    const { body } = await call(platform, "GET", "/api/admin/registry/wrong", { token: admin });
+    expect(body).toMatchObject([{ status: "faulty", faults: [{ path: "/headers/1" }] }]);
+  });
+
+  test("cannot ask for headers that belong to the service after which it is named", async () => {
+    await http("grab.pricing", { headers: ["x-grab-shop", "x-pricing-shop"] });
+    await http("x.session", { headers: ["x-x-shop", "x-session-token"] });
+    for (const service of ["grab", "x"]) {
+      const { body } = await call(platform, "GET", `/api/admin/registry/${service}`, { token: admin });
+      const named = body.find(({ name }: { name: string }) => /pricing|session/.test(name));
+      expect(named).toMatchObject({
+        status: "faulty",
+        faults: [{ path: "/headers/1", code: "not_allowed" }],
+      });
+    }
+  });
+
+  test("can ask for headers of standards and webhooks, and for those with its own name", async () => {
+    const headers = ["Stripe-Signature", "x-hub-signature-256", "X-GitHub-Event", "webhook-id", "ce-type"];
+    await http("right.entry", { headers: [...headers, "x-right-shop", "right-tenant", "x-api-key"] });
+    const { body } = await call(platform, "GET", "/api/admin/registry/right", { token: admin });
+    expect(body[0].faults ?? []).toEqual([]);
+  });
+
+  test.each(["TRACE", "TRACK"])("gets no request with %s", async (method) => {
+    const { port } = new URL(platform.origin);
+    const count = seen.requests.length;
+    for (const target of ["/api/web/site", "/api/web/site/below", "/api/web/call/site"]) {
+      const { status } = await raw(Number(port), {
+        method,
+        target,
+        headers: [["Authorization", "Bearer x.y.z"]],
+      });
+      expect([target, [400, 401, 405, 501].includes(status)]).toEqual([target, true]);
+      const open = await raw(Number(port), { method, target });
+      expect([target, [400, 405, 501].includes(open.status)]).toEqual([target, true]);
+    }
+    expect(seen.requests).toHaveLength(count);
   });
 
   test.each([

@@ -57,7 +57,7 @@ describe("forbidden subjects", () => {
       call(platform, "POST", path, { token: admin, ...(sent === undefined ? {} : { body: sent }) });
     const answer = await publish("/api/admin/orbs?publish=true", body);
     expect(answer).toMatchObject({ status: 422, body: { errors: [error] } });
-    expect(answer.body.detail).toMatch(/stream "wallet" .*handler stored\.away/);
+    expect(answer.body.errors[0].message).toMatch(/stream "wallet" .*handler stored\.away/);
     expect((await publish("/api/admin/orbs", body)).status).toBe(201);
     for (const dryRun of ["", "?dryRun=true"]) {
       const later = await publish(`/api/admin/orbs/storing/publish${dryRun}`);
@@ -95,7 +95,9 @@ describe("forbidden subjects", () => {
     }));
     const refused = await send("POST", "/api/admin/orbs?publish=true", body);
     expect(refused).toMatchObject({ status: 422, body: { errors } });
-    expect(refused.body.detail).toContain("Hooks and schedules call handlers of the kind nats only.");
+    expect(refused.body.errors[0].message).toContain(
+      "Hooks and schedules call handlers of the kind nats only.",
+    );
     // A draft can name a handler that is still to change.
     expect((await send("POST", "/api/admin/orbs", body)).status).toBe(201);
     for (const [method, path, sent] of [
@@ -247,7 +249,7 @@ describe("registry", () => {
     const body = { id: "ghosts", uses, modules: [] };
     const answer = await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body });
     expect(answer.status).toBe(422);
-    expect(answer.body.detail).toContain("ghost.a");
+    expect(answer.body.errors[0].message).toContain("ghost.a");
     expect(
       answer.body.errors.map(({ path, code }: { path: string; code: string }) => `${path} ${code}`),
     ).toEqual([

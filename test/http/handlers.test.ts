@@ -2,6 +2,7 @@ import type { NatsConnection } from "nats";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { kvSubject } from "../../shared/store/subjects.ts";
 import { call, type SignedIn } from "../support/auth.ts";
+import { activeRoutes } from "../support/described.ts";
 import type { TestPlatform } from "../support/platform.ts";
 import { headers, registrar, stage } from "../support/services.ts";
 
@@ -124,10 +125,10 @@ describe("service that only writes a registry entry and answers requests", () =>
       subject: kvSubject("orbs", "latecomer"),
       data: JSON.stringify({ v: 1, orb: "latecomer", revision: 1, at: new Date().toISOString(), document }),
     });
-    const { body: listed } = await call(platform, "GET", "/api/admin/routes", { token: admin });
-    const routes: string[] = listed
-      .filter(({ orb }: { orb: string }) => orb === "latecomer")
-      .map(({ method, path }: { method: string; path: string }) => `${method} ${path}`);
+    const listed = await activeRoutes(platform, admin, "latecomer");
+    const routes: string[] = listed.map(
+      ({ method, path }: { method: string; path: string }) => `${method} ${path}`,
+    );
     expect(new Set(routes).size).toBe(routes.length);
     expect(routes).toContain("POST /api/latecomer/call/signout");
     const long = await call(platform, "POST", "/api/latecomer/call/signout", { body: { text: "hi" } });
@@ -182,7 +183,7 @@ describe("faults of services", () => {
     names.push("deep", "deeper", "nested", "header");
     for (const name of names) {
       const output = name === "shape" ? { output: { properties: { total: { type: "number" } } } } : {};
-      await register(`odd.${name}`, { timeoutMs: 150, ...output });
+      await register(`odd.${name}`, { timeoutMs: name === "silent" ? 150 : 30_000, ...output });
     }
     await orbWith("odds", { odd: names });
   });
@@ -259,8 +260,8 @@ describe("faults of services", () => {
   });
 });
 
-test("answers a thousand calls that are pending at the same time", async () => {
-  const calls = 1_000;
+test("answers 300 calls that are pending at the same time", async () => {
+  const calls = 300;
   const waiting: (() => void)[] = [];
   let arrived: () => void = () => undefined;
   const service = client.subscribe("svc.many.count", {

@@ -13,6 +13,7 @@ import { call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { hostBindings, serveBeside, startNear } from "../support/near.ts";
 import { sharedPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 
 const platform = await sharedPlatform();
 
@@ -57,16 +58,19 @@ test("the Node host responds like workerd, recovers with the broker, and finishe
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
   // With several brokers, leader election takes a while.
   const reads = async () => (await fetch(`${host.url}/api/_auth/invitations`)).status;
-  await expect.poll(reads, { timeout: 20_000 }).toBe(200);
+  await expect.poll(reads).toBe(200);
 
   // A request whose body is still arriving when the host stops gets a response.
   const late = request(`${host.url}/api/_auth/passkey/begin`, {
     method: "POST",
-    headers: { "content-type": "application/json" },
+    // The host answers 100 Continue when it has the headers.
+    headers: { "content-type": "application/json", expect: "100-continue" },
   });
   const answered = once(late, "response") as Promise<[IncomingMessage]>;
+  const begun = once(late, "continue");
+  late.flushHeaders();
+  await begun;
   late.write("{");
-  await new Promise((resolve) => setTimeout(resolve, 50));
   const stopped = host.stop();
   late.end("}");
   const [answer] = await answered;
@@ -84,7 +88,13 @@ test("restarts the host process after a crash and ends it on stop", async () => 
   const log: string[] = [];
   const port = await freePort();
   const bindings = hostBindings(platform);
-  const host = await serveProcess({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const host = await serveProcess({
+    programs: testPrograms(),
+    host: "127.0.0.1",
+    port,
+    bindings,
+    log: (line) => log.push(line),
+  });
   const health = () =>
     fetch(`${host.url}/api/health`).then(
       (answer) => answer.status,
@@ -125,7 +135,7 @@ test("exits or retries if the port is in use, and leaves no process behind", asy
   // Runs in a separate process, which must be able to exit by itself.
   const script = `import { serveNode } from ${JSON.stringify(new URL("../../scripts/host/node.ts", import.meta.url).href)};
     const { PORT, ...bindings } = process.env;
-    await serveNode({ host: "127.0.0.1", port: Number(PORT), bindings, log: () => undefined }).catch(() => undefined);`;
+    await serveNode({ host: "127.0.0.1", port: Number(PORT), bindings, log: () => undefined, programs: ${JSON.stringify(testPrograms())} }).catch(() => undefined);`;
   const first = await take(port);
   const { PATH = "" } = process.env;
   const alone = spawn(process.execPath, ["--input-type=module", "-e", script], {
@@ -138,12 +148,18 @@ test("exits or retries if the port is in use, and leaves no process behind", asy
   await new Promise((resolve) => first.close(resolve));
 
   const log: string[] = [];
-  const host = await serveProcess({ host: "127.0.0.1", port, bindings, log: (line) => log.push(line) });
+  const host = await serveProcess({
+    programs: testPrograms(),
+    host: "127.0.0.1",
+    port,
+    bindings,
+    log: (line) => log.push(line),
+  });
   const processes = () => childrenOf(process.pid, /platform-host\.mjs/);
   process.kill(processes()[0] ?? 0, "SIGKILL");
   const second = await take(port);
   const refusals = () => log.filter((line) => line.includes(`Port ${port} is already in use`)).length;
-  await expect.poll(refusals, { timeout: 30_000 }).toBeGreaterThan(2);
+  await expect.poll(refusals).toBeGreaterThan(2);
   expect(processes().length).toBeLessThan(2);
   await new Promise((resolve) => second.close(resolve));
   const health = () =>
@@ -151,7 +167,7 @@ test("exits or retries if the port is in use, and leaves no process behind", asy
       ({ status }) => status,
       () => 0,
     );
-  await expect.poll(health, { timeout: 30_000 }).toBe(200);
+  await expect.poll(health).toBe(200);
   expect(processes().length).toBe(1);
   await host.stop();
   expect(processes()).toEqual([]);
@@ -162,6 +178,7 @@ test("reports a host process that cannot be started", async () => {
   process.execPath = "/nowhere/node";
   try {
     const never = serveProcess({
+      programs: testPrograms(),
       host: "127.0.0.1",
       port: await freePort(),
       bindings: {},
@@ -226,6 +243,28 @@ test("identifies clients behind a proxy by the last forwarded address, with or w
   expect(await counted()).toBe(3);
 });
 
+test("all addresses of an IPv6 network together may follow as many lists as one address", async () => {
+  await using near = await startNear(platform, { TRUST_PROXY: "true", STREAMS_MAX_PER_USER: "3" });
+  const field = { name: "title", type: "string" } as const;
+  const schema = { id: "note", access: { read: "public" }, fields: [field] } as const;
+  const orb = { id: "followers", modules: [{ id: "notes", type: "CONTENT", schemas: [schema] }] };
+  await near.orb(orb);
+  const ended = new AbortController();
+  const follow = async (address: string) => {
+    const headers = { "x-forwarded-for": address, accept: "text/event-stream" };
+    const path = "/api/followers/notes?live=sse";
+    return (await fetch(`${near.host.url}${path}`, { headers, signal: ended.signal })).status;
+  };
+  try {
+    const statuses: number[] = [];
+    for (let n = 1; n <= 5; n++) statuses.push(await follow(`2001:db8:7:7:${n}::${n}`));
+    expect(statuses).toEqual([200, 200, 200, 429, 429]);
+    expect(await follow("2001:db8:7:8::1")).toBe(200);
+  } finally {
+    ended.abort();
+  }
+});
+
 /** Returns Node options that preload a module which causes an unhandled rejection at each SIGUSR2. */
 function leavesPromises(): string {
   const file = join(tempDir("preload"), "preload.mjs");
@@ -240,12 +279,24 @@ test("the host and the streams process log an unhandled rejection and continue",
   const env = { ...bindings, NODE_OPTIONS: leavesPromises() };
   const line = (text: string) => log.push(text);
   const port = await freePort();
-  const host = await serveProcess({ host: "127.0.0.1", port, bindings: env, log: line });
-  const streams = await serveStreams({ host: "127.0.0.1", port: await freePort(), env, log: line });
+  const host = await serveProcess({
+    programs: testPrograms(),
+    host: "127.0.0.1",
+    port,
+    bindings: env,
+    log: line,
+  });
+  const streams = await serveStreams({
+    programs: testPrograms(),
+    host: "127.0.0.1",
+    port: await freePort(),
+    env,
+    log: line,
+  });
   try {
     for (const [url, name] of [
       [host.url, /platform-host\.mjs/],
-      [streams.url, /scripts\/streams\.ts/],
+      [streams.url, /platform-streams\.mjs/],
     ] as const) {
       log.length = 0;
       const [pid, ...others] = childrenOf(process.pid, name);

@@ -7,6 +7,7 @@ import { fileStream } from "../../shared/store/file-subjects.ts";
 import { user } from "../support/auth.ts";
 import { fileAdmin } from "../support/file-admin.ts";
 import { BLUE, exif, jpeg, picture, png, RED, withExif } from "../support/images.ts";
+import { testPrograms } from "../support/programs.ts";
 
 const { platform, token, store, as } = await fileAdmin();
 const ORB = "photos";
@@ -195,7 +196,13 @@ test("the Node host makes variants in threads, as it is started for production",
   const { id } = await upload(await jpeg(picture(120, 90, RED, BLUE)), "f.jpg");
   const { CLIENT_ADDRESS: _, ...bindings } = platform.bindings;
   const port = await freePort();
-  await using _host = await serveProcess({ host: "127.0.0.1", port, bindings, log: () => undefined });
+  await using _host = await serveProcess({
+    programs: testPrograms(),
+    host: "127.0.0.1",
+    port,
+    bindings,
+    log: () => undefined,
+  });
   const answer = await fetch(`http://127.0.0.1:${port}${base}/${id}?${THUMB}`, {
     headers: { authorization: `Bearer ${member}` },
   });

@@ -81,15 +81,13 @@ test("a dry run counts the entries that have a value of a changed field", async 
   const impactOf = async (fields: Field[]) =>
     (await call("PUT", `${path}?dryRun=true`, document(id, fields))).body.impact.changes;
   expect(await impactOf([title, { name: "size", type: "string" }])).toMatchObject([
-    { code: "changed_type", field: "size", entries: 3, values: 1 },
+    { code: "converted_field", field: "size", entries: 3, values: 1 },
   ]);
   expect(await impactOf([title])).toMatchObject([{ field: "size", entries: 3, values: 1 }]);
 });
 
 const dangerous: [string, Field][] = [
-  ["type", { name: "title", type: "text" }],
-  ["list", { ...title, list: true }],
-  ["translatable", { ...title, translatable: true }],
+  ["type", { name: "title", type: "boolean" }],
   ["sensitive", { ...title, sensitive: true }],
 ];
 test.each(dangerous)(

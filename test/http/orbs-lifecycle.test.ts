@@ -224,7 +224,7 @@ test("lists the routes of published orbs only", async () => {
   const uses = [{ service: "rules", handlers: ["evaluate"] }];
   const { document, path } = await created({ modules, uses });
   const routes = async () =>
-    (await call("GET", "/api/admin/routes")).body
+    (await call("GET", "/api/admin/routes")).body.items
       .filter((route: { orb: string }) => route.orb === document.id)
       .map(
         (route: { method: string; path: string; origin: string; role: string }) =>

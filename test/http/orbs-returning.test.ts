@@ -4,6 +4,7 @@ import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { before } from "../support/races.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -240,12 +241,14 @@ test("does not restore a mask as the value of a field that was sensitive before"
 });
 
 test("does not publish a scheduled entry of a removed schema until the schema returns", async () => {
-  const { id, path } = await withEntries([title], []);
-  const validFrom = new Date(Date.now() + 3_000).toISOString();
-  const values = { module: "news", values: { title: "later" }, validFrom };
-  expect((await call("POST", `${path}/entries?publish=true`, values)).status).toBe(201);
-  expect((await publish(path, without(id), "&force=true")).status).toBe(200);
-  await new Promise((resolve) => setTimeout(resolve, 4_000));
+  const { id, path, from } = await before(8_000, async (moment) => {
+    const orb = await withEntries([title], []);
+    const values = { module: "news", values: { title: "later" }, validFrom: new Date(moment).toISOString() };
+    expect((await call("POST", `${orb.path}/entries?publish=true`, values)).status).toBe(201);
+    expect((await publish(orb.path, without(orb.id), "&force=true")).status).toBe(200);
+    return { ...orb, from: moment };
+  });
+  await new Promise((resolve) => setTimeout(resolve, from + 1_000 - Date.now()));
   expect((await stored(id, "public")).filter(({ tombstone }) => tombstone !== true)).toEqual([]);
   expect((await publish(path, document(id, [title]))).status).toBe(200);
   expect(await stored(id, "public")).toMatchObject([{ values: { title: "later" } }]);

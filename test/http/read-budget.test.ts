@@ -13,18 +13,21 @@ import { admin as operator, type TestDeps, testDeps, user as userActor } from ".
 import { growthDuring } from "../support/memory.ts";
 import { createOrb } from "../support/orbs.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { testPrograms } from "../support/programs.ts";
 
 /** An isolate at the edge has 128 MB of heap. workerd crashes beyond it, as it would at the edge. */
-process.env.MINIFLARE_WORKERD_V8_FLAGS = "--max-heap-size=128";
+const FLAGS = "--max-heap-size=128";
 /** Maximum growth of the whole process in bytes: heap, byte arrays, sockets and responses. */
 const PROCESS_BYTES = 128 * 1024 * 1024;
-/** Each kind of large message exceeds the 16 MiB of one request, and eight unbounded reads of it the process's limit. */
-const BOOKS = 100;
+/** Parallel reads of a test. */
+const AT_ONCE = 4;
+/** Each kind of large message exceeds the 16 MiB of one request, and four unbounded reads of it the process's limit. */
+const BOOKS = 90;
 /** As many as a list at a past time may hold. */
 const PAGES = 30;
-const NOTES = 60;
-const RECORDS = 80;
-const REVISIONS = 60;
+const NOTES = 85;
+const RECORDS = 75;
+const REVISIONS = 85;
 /** Many pages of a stream or an export. */
 const DOWNLOAD_BYTES = 12 * 1024 * 1024;
 
@@ -68,19 +71,29 @@ const books: string[] = [];
 let edited: string;
 
 async function each(count: number, make: (n: number) => Promise<unknown>): Promise<void> {
-  for (let at = 0; at < count; at += 10)
-    await Promise.all(Array.from({ length: Math.min(10, count - at) }, (_, i) => make(at + i)));
+  for (let at = 0; at < count; at += 5)
+    await Promise.all(Array.from({ length: Math.min(5, count - at) }, (_, i) => make(at + i)));
 }
 
 beforeAll(async () => {
   // Serve from a separate process, whose memory this test measures.
   const onNode = process.env.TEST_HOST === "node";
+  process.env.MINIFLARE_WORKERD_V8_FLAGS = FLAGS;
   platform = await startPlatform(onNode ? { serve: serveProcess } : {});
   if (!onNode) {
     const { bindings, logs } = platform;
     const log = (line: string) => logs.push(line);
-    linked = await serveFunctions({ host: "127.0.0.1", port: await freePort(), bindings, log, link: true });
+    linked = await serveFunctions({
+      programs: testPrograms(),
+      host: "127.0.0.1",
+      port: await freePort(),
+      bindings,
+      log,
+      link: true,
+    });
   }
+  // Other files of this worker start runtimes without the limit.
+  Reflect.deleteProperty(process.env, "MINIFLARE_WORKERD_V8_FLAGS");
   token = (await admin(platform)).token;
   ann = await user(platform);
   await createOrb(platform, token, DOCUMENT);
@@ -179,7 +192,7 @@ const download = async (path: string, to: To) => {
 };
 
 type Ask = (to: To) => Promise<{ status: number | string }>;
-type Case = [name: string, ask: Ask, expected: number, count?: number];
+type Case = [name: string, ask: Ask, expected: number];
 const CASES: Case[] = [
   [
     "a filter that matches nothing",
@@ -217,27 +230,41 @@ const CASES: Case[] = [
   ["a comparison of revisions", (to) => history("/50?against=20", "GET", to), 200],
   ["references to large entries", (to) => shelf(books)(to), 422],
   ["a page of a stream", (to) => call(to, "GET", "/api/streams/large?offset=-1", { token }), 200],
-  ["a stream from its beginning", (to) => download("/api/streams/large", to), 200, 4],
-  ["an export", (to) => download("/api/admin/orbs/large/export", to), 200, 4],
+  ["a stream from its beginning", (to) => download("/api/streams/large", to), 200],
+  ["an export", (to) => download("/api/admin/orbs/large/export", to), 200],
 ];
-const HOSTS: [host: string, to: () => To | undefined][] = [
-  ["a connection for each request", () => platform],
-  ["the link", () => linked && { origin: linked.url }],
+/** Reads that differ from another one only in the rules that choose entries. The link carries the same messages. */
+const ALIKE = new Set([
+  "a filter that matches all",
+  "a sort order",
+  "the total number of matching entries",
+  "the management list filtered by status",
+  "the management list of a schema at a past time",
+  "the newest revisions of an entry",
+  "a revision of an entry",
+]);
+const HOSTS: [host: string, to: () => To | undefined, cases: Case[]][] = [
+  ["a connection for each request", () => platform, CASES],
+  ["the link", () => linked && { origin: linked.url }, CASES.filter(([name]) => !ALIKE.has(name))],
 ];
 
-describe.each(HOSTS)("over %s", (_host, to) => {
-  test.each(CASES)(
+describe.each(HOSTS)("over %s", (_host, to, cases) => {
+  // The first read of a host makes its buffers and compiles its code, which is not what the tests measure.
+  beforeAll(async () => {
+    const origin = to();
+    if (origin !== undefined) await list("library/book", "limit=200")(undefined, origin);
+  });
+  test.each(cases)(
     "reads %s, several at once, within the memory limit of an isolate",
-    async (_name, ask, expected, count = 8) => {
+    async (_name, ask, expected) => {
       const origin = to();
       if (origin === undefined) return;
-      await ask(origin);
       let statuses: (number | string)[] = [];
       const growth = await growthDuring(async () => {
-        const answers = await Promise.all(Array.from({ length: count }, () => ask(origin)));
+        const answers = await Promise.all(Array.from({ length: AT_ONCE }, () => ask(origin)));
         statuses = answers.map(({ status }) => status);
       });
-      expect(statuses).toEqual(Array(count).fill(expected));
+      expect(statuses).toEqual(Array(AT_ONCE).fill(expected));
       expect(growth).toBeLessThan(PROCESS_BYTES);
     },
   );
@@ -320,25 +347,26 @@ test("refuses too large requests with the limit and advice", async () => {
 
 test("serves other requests during large reads", async () => {
   let over = false;
-  const until = async (ask: () => ReturnType<typeof call>) => {
+  const repeated = async (ask: () => ReturnType<typeof call>, isDone: (asked: number) => boolean) => {
     const statuses = new Set<number | string>();
-    while (!over) {
+    for (let asked = 0; !isDone(asked); asked++) {
       const { status } = await ask().catch((error: unknown) => ({ status: String(error) }));
       statuses.add(status);
     }
     return [...statuses];
   };
   const greedy = [records, records, records, records, shelf(books), shelf(books)].map((ask) =>
-    until(() => ask()),
+    repeated(
+      () => ask(),
+      (asked) => over && asked > 0,
+    ),
   );
   const others = [
     () => call(platform, "GET", "/api/health"),
     () => call(platform, "GET", `/api/large/library/book/${books[0]}`),
     () => call(platform, "GET", "/api/large/library/shelf"),
     shelf([]),
-  ].map(until);
-  await new Promise((resolve) => setTimeout(resolve, 4_000));
-  over = true;
-  expect(await Promise.all(others)).toEqual([[200], [200], [200], [201]]);
+  ].map((ask) => repeated(ask, (asked) => asked === 10));
+  expect(await Promise.all(others).finally(() => (over = true))).toEqual([[200], [200], [200], [201]]);
   expect(await Promise.all(greedy)).toEqual([[200], [200], [200], [200], [422], [422]]);
 });

@@ -8,7 +8,7 @@ import { secretsOf } from "../../shared/hooks/after/secrets.ts";
 import { isCurrent } from "../../shared/kernel/seal.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
-import { key, testDeps } from "../support/entries.ts";
+import { key, storedValues, testDeps } from "../support/entries.ts";
 import { providerOf, signInAt, startIssuer } from "../support/issuer.ts";
 import { startPlatform } from "../support/platform.ts";
 
@@ -46,7 +46,7 @@ it("encrypts and reserves all values again under changed keys while the platform
   expect(result).toMatchObject({ entries: 1, resealed: 1, failed: [], conflicts: [] });
   expect(told).toEqual(["vault"]);
   const entry = await loadEntry({ store: platform.operatorStore() }, "vault", made.body.id);
-  const sealed = entry?.head.values.pin as { $sealed: string };
+  const sealed = storedValues(entry?.head).pin as { $sealed: string };
   expect(isCurrent(secrets.ENCRYPTION_KEYS, sealed.$sealed)).toBe(true);
   expect(entry?.head.claims).toHaveLength(2);
 

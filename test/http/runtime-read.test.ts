@@ -317,12 +317,13 @@ describe("lists", () => {
   it("hide entries that are unpublished, archived, expired or not yet valid", async () => {
     const from = (ms: number) => new Date(Date.now() + ms).toISOString();
     const later = await create("product", { sku: "w-1" }, { validFrom: from(3_600_000) });
-    const soon = await create("product", { sku: "w-2" }, { validTo: from(600) });
+    const validTo = from(5_000);
+    const soon = await create("product", { sku: "w-2" }, { validTo });
     const off = await create("product", { sku: "w-3" });
     const gone = await create("product", { sku: "w-4" });
     await call(platform, "POST", `/api/admin/orbs/shop/entries/${off.id}/unpublish`, { token });
     await call(platform, "POST", `/api/admin/orbs/shop/entries/${gone.id}/archive`, { token });
-    await new Promise((resolve) => setTimeout(resolve, 620));
+    await new Promise((resolve) => setTimeout(resolve, Date.parse(validTo) + 20 - Date.now()));
     const { items, total } = await listed("?count=true");
     expect(total).toBe(2);
     expect(items.map(({ values }) => values.sku)).toEqual(["c-1", "t-1"]);

@@ -7,6 +7,7 @@ import { MASK } from "../../shared/definition/document/mask.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { before } from "../support/races.ts";
 import { controlOf, publisher, readUntil, type SentEvent, sentEvents, signIn } from "../support/streams.ts";
 
 const LONG_POLL_MS = 1_000;
@@ -295,14 +296,16 @@ describe("an orb's stream, served by each host", () => {
 
   test("does not deliver an entry whose window has closed, also before the scheduler withdraws it", () =>
     onEachHost(async (host) => {
-      const id = await orbWith([title]);
-      const validTo = new Date(Date.now() + 2_500).toISOString();
-      const entry = await person(id, { title: "Flo" }, { validTo });
-      // Without its schedule, the broker does not withdraw the entry.
-      await store.purge(`ø${id}`, `${id}._at.${entry}.>`);
-      expect(valuesOf(await everywhere(host, id))).toEqual([{ title: "Flo" }]);
-      const etag = (await get(host, `${id}?offset=-1`)).headers.get("etag") ?? "";
-      await delay(Date.parse(validTo) - Date.now() + 50);
+      const { id, etag, validTo } = await before(8_000, async (end) => {
+        const orb = await orbWith([title]);
+        const entry = await person(orb, { title: "Flo" }, { validTo: new Date(end).toISOString() });
+        // Without its schedule, the broker does not withdraw the entry.
+        await store.purge(`ø${orb}`, `${orb}._at.${entry}.>`);
+        expect(valuesOf(await everywhere(host, orb))).toEqual([{ title: "Flo" }]);
+        const tag = (await get(host, `${orb}?offset=-1`)).headers.get("etag") ?? "";
+        return { id: orb, etag: tag, validTo: end };
+      });
+      await delay(validTo - Date.now() + 50);
       expect((await get(host, `${id}?offset=-1`, { "if-none-match": etag })).status).toBe(200);
       expect(await everywhere(host, id)).toEqual([]);
     }));
@@ -373,13 +376,14 @@ describe("an orb's stream, served by each host", () => {
       const id = await orbWith([title, salary]);
       const entry = await person(id, { title: "Ida", salary: "60000" });
       await become(id, documentOf(id, [title]));
-      const waiting = get(host, `${id}?offset=now&live=long-poll`);
+      const now = async () => (await get(host, `${id}?offset=now`)).headers.get("stream-next-offset");
+      const waiting = get(host, `${id}?offset=${await now()}&live=long-poll`);
       await delay(300);
       await lay(id, entry, await storedCopy(id, entry));
       expect(valuesOf((await (await waiting).json()) as Delivered[])).toEqual([{ title: "Ida" }]);
 
       // A hidden message does not end a long-poll, and the next request begins behind it.
-      const idle = get(host, `${id}?offset=now&live=long-poll`);
+      const idle = get(host, `${id}?offset=${await now()}&live=long-poll`);
       await delay(300);
       const hidden = await store.append(`ø${id}`, {
         subject: liveSubject(id, "none"),

@@ -156,7 +156,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
       code: "unknown_parameter",
       message: expect.any(String),
     });
-    const probe = { path: "/probe", code: "enum", message: "must be one of: ready, live" };
+    const probe = { path: "/probe", code: "enum", message: "must be one of: ready, read, live" };
     for (const [path, errors] of [
       ["streams?limit=1&realm=auth&limit=2", [unknown("limit")]],
       ["streams/?constructor=1&a%2Fb=", [unknown("constructor"), unknown("a~1b")]],
@@ -466,18 +466,29 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
   });
 
   test("delivers messages whose publisher set a Nats-Sequence header", async () => {
-    await ownStream(own("numbered"), ["1", "2", "3"]);
-    // Less than the interval at which the stream is checked without a notification.
-    const signal = AbortSignal.timeout(8_000);
-    const url = `${bases[host]}/api/streams/${own("numbered")}?offset=now&live=sse`;
-    const response = await fetch(url, { headers: auth(admin), signal });
-    await delay(500);
-    const headers = messageHeaders();
-    // A service that forwards a message it read elsewhere keeps this header.
-    headers.set("Nats-Sequence", "1");
-    await broker.js.publish(`${own("numbered")}.a`, "4", { headers });
-    const events = await readUntil(response, ({ type }) => type === "data");
-    expect(JSON.parse(events.at(-1)?.data ?? "")).toEqual([4]);
+    const arrives = async (name: string): Promise<unknown> => {
+      await ownStream(name, ["1", "2", "3"]);
+      // Less than the interval at which the stream is checked without a notification.
+      const signal = AbortSignal.timeout(8_000);
+      try {
+        const url = `${bases[host]}/api/streams/${name}?offset=now&live=sse`;
+        const response = await fetch(url, { headers: auth(admin), signal });
+        await delay(500);
+        const headers = messageHeaders();
+        // A service that forwards a message it read elsewhere keeps this header.
+        headers.set("Nats-Sequence", "1");
+        await broker.js.publish(`${name}.a`, "4", { headers });
+        const events = await readUntil(response, ({ type }) => type === "data");
+        return JSON.parse(events.at(-1)?.data ?? "");
+      } catch (error) {
+        if (signal.aborted) return undefined;
+        throw error;
+      }
+    };
+    // A busy machine may be too late for once. Without the notification, every message would be.
+    let told: unknown;
+    for (let n = 0; told === undefined && n < 4; n++) told = await arrives(own(`numbered-${n}`));
+    expect(told).toEqual([4]);
   });
 
   test("refuses readers without a valid token and shows each user only their own messages", async () => {
@@ -499,7 +510,7 @@ describe.each(["functions", "process"])("streams served by the %s", (host) => {
   });
 
   test("ends the response when the token expires", async () => {
-    const token = await signIn(platform, { realm: "auth", sub: "brief", ttl: 2 });
+    const token = await signIn(platform, { realm: "auth", sub: "brief", ttl: 6 });
     const response = await get("heartbeat?offset=now&live=sse", auth(token));
     const events: string[] = [];
     for await (const { type } of sentEvents(response)) events.push(type);

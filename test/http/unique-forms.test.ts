@@ -68,7 +68,8 @@ test.each([
     const made = await call("POST", `${entries}?publish=true`, { module: "news", values: values(first) });
     expect(made.status).toBe(201);
     const other = await call("POST", entries, { module: "news", values: { text: "other" } });
-    for (const form of FORMS) {
+    // Each form against the first one, and one form against the second.
+    for (const form of first === FORMS[0] ? FORMS : FORMS.slice(0, 1)) {
       for (const refused of [
         await call("POST", entries, { module: "news", values: values(form) }),
         await call("POST", `/api/${id}/news?publish=true`, { values: values(form) }),
@@ -109,7 +110,7 @@ test.each([
 test("lets exactly one of several parallel writers of all forms reserve the value", async () => {
   await createOrb(platform, token, document("forms-race"));
   for (const field of ["slug", "serial"]) {
-    for (let round = 0; round < 5; round++) {
+    for (let round = 0; round < 3; round++) {
       const made = await Promise.all(
         [...FORMS, ...FORMS].map((form) =>
           call("POST", "/api/forms-race/news?publish=true", {
@@ -135,7 +136,8 @@ test("a filter on a unique field finds every form, with and without the index", 
     "/api/admin/orbs/forms-filter/entries?module=news&schema=post&",
   ]) {
     for (const index of FORMS.keys()) {
-      for (const form of FORMS) {
+      // Each stored form is searched by itself and by the next two, so each form finds three others.
+      for (const form of [...FORMS, ...FORMS].slice(index, index + 3)) {
         const value = encodeURIComponent(`${index}${form}`);
         for (const query of [
           `filter[slug]=${value}`,
@@ -151,9 +153,9 @@ test("a filter on a unique field finds every form, with and without the index", 
         expect(others.body.items).toHaveLength(FORMS.length - 1);
       }
     }
-    // Other fields are compared as they are stored.
+    // Other fields ignore only the difference between composed and decomposed characters.
     const exact = await call("GET", `${list}filter[text]=${encodeURIComponent(FORMS[1] ?? "")}`);
-    expect(exact.body.items).toHaveLength(1);
+    expect(exact.body.items).toHaveLength(2);
   }
 });
 

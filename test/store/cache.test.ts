@@ -100,6 +100,25 @@ describe("cached reads", () => {
     await until(async () => (await textOf(s.cached, live("1"))) === undefined);
   });
 
+  test("list the entries that refer to another one, and notice later and freed references", async () => {
+    await using s = await setUp();
+    const product = { orb: "shop", ...homeOf("CONTENT", "product") };
+    const filter = subjects.referencesBy("t1", product, "brand");
+    const refer = (id: string) => subjects.reference("t1", at(id), "brand");
+    await s.other.append(STREAM, { subject: refer("1"), data: "1" });
+    const read = () => s.cached.scan(STREAM, filter, { fromSeq: 1, limit: 10, maxBytes: 1e6 });
+    await warm(s.cached, read);
+    const ids = async () =>
+      (await read()).messages
+        .filter((message) => message.size > 0)
+        .map((message) => message.subject.split(".").at(-1));
+    expect(await ids()).toEqual(["1"]);
+    await s.other.append(STREAM, { subject: refer("2"), data: "1" });
+    await until(async () => (await ids()).join() === "1,2");
+    await s.other.append(STREAM, { subject: refer("1"), data: "", rollup: true, ttl: 1 });
+    await until(async () => (await ids()).join() === "2");
+  });
+
   test("return live definitions, whichever process writes or deletes them", async () => {
     await using s = await setUp();
     await s.other.kvPut(buckets.orbs, "shop", '{"revision":1}');
@@ -343,6 +362,7 @@ describe("creation order", () => {
     await until(() => s.cached.stats().indexMessages === 0);
     expect(await scan(filter)).toBe(28);
     await s.other.append(STREAM, { subject: kind.replace("*", "0one"), data: "1" });
+    await scan(kind);
     await scan(kind);
     await until(() => s.cached.stats().indexMessages === 1);
     expect(await scan(kind)).toBe(1);

@@ -1,7 +1,12 @@
 /** Verbs that no route of an orb's users serves yet must hide fields too: history, comparison and going back. */
-import { expect, it } from "vitest";
+import { describe, expect, it } from "vitest";
 import { principalIn } from "../../shared/access/authorize.ts";
+import { compileOrb } from "../../shared/definition/compile.ts";
+import { type OrbDocument, orbDocumentSchema } from "../../shared/definition/document/document.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { storedNames } from "../../shared/definition/names/resolve.ts";
 import {
+  backfillExisting,
   compareRevisions,
   createEntry,
   deleteEntry,
@@ -12,7 +17,7 @@ import {
 import { readableBy } from "../../shared/entry/model/fields.ts";
 import { getEntry } from "../../shared/entry/read/get.ts";
 import { getManaged } from "../../shared/entry/read/managed-get.ts";
-import { admin, failureOf, fileOrb, user } from "../support/entries.ts";
+import { admin, failureOf, fileOrb, readAs, user } from "../support/entries.ts";
 
 const access = { read: ["admin"], write: ["admin"] };
 const { deps, orb } = await fileOrb({
@@ -68,13 +73,14 @@ it("keeps hidden values when an older revision is restored", async () => {
   const id = await book();
   await revertEntry(deps, ann, { ...at(id), revision: 1 });
   expect(await current(id)).toMatchObject({ title: "one", cost: 2 });
-  const reveal = { latest: true, reveal: true };
+  const reveal = true;
   const schema = orb.compiled.schema("books", "book");
   if (schema === undefined) throw new Error("the schema is missing");
   const choice = { languages: ["en"], markets: [], allLocales: false, negotiated: false };
   const query = { fields: undefined, expand: [] };
   const pin = async () =>
-    (await getEntry(deps, admin, { orb, schema, id, choice, query, ...reveal })).entry.values.pin;
+    (await getEntry(deps, { reading: readAs(admin, orb, schema, true), id, choice, query, reveal })).entry
+      .values.pin;
   expect(await pin()).toBe("2222");
   await revertEntry(deps, chief, { ...at(id), revision: 1 });
   expect(await current(id)).toMatchObject({ title: "one", cost: 1 });
@@ -88,6 +94,76 @@ it("names no entry that refers to another through a hidden field", async () => {
   expect(refused).toMatchObject({ code: "referenced", data: { referrers: [] } });
   const told = await failureOf(deleteEntry(deps, chief, at(one)));
   expect(told.data?.referrers).toEqual([{ module: "books", schema: "book", id: two, field: "twin" }]);
+});
+
+describe("a hidden reference from before a change of the definition", () => {
+  const twin = { name: "twin", type: "reference", ref: "ledgers/books/book" };
+  const note = { name: "note", type: "string" };
+  const hidden = { ...twin, access };
+  const links = {
+    name: "links",
+    type: "object",
+    fields: [twin, note],
+    from: { fields: { twin: "twin" } },
+    access,
+  };
+  const emptied = { name: "links", type: "object", fields: [note] };
+  const [start, inside, outside, gone, without] = [
+    [hidden],
+    [links],
+    [hidden, emptied],
+    [],
+    [{ ...links, from: undefined, fields: [note], access: undefined }],
+  ];
+
+  function evolved(before: LiveOrb & { names?: ReturnType<typeof storedNames> }, fields: readonly object[]) {
+    const title = { name: "title", type: "string" };
+    const document: OrbDocument = orbDocumentSchema.parse({
+      ...before.document,
+      modules: before.document.modules.map((module) => ({
+        ...module,
+        schemas: module.schemas.map((schema) => ({ ...schema, fields: [title, ...fields] })),
+      })),
+    });
+    const names = storedNames(document, before);
+    return {
+      ...before,
+      revision: before.revision + 1,
+      document,
+      names,
+      compiled: compileOrb(document, names),
+    };
+  }
+
+  it.each([
+    ["moved into an object", [start, inside], "links.twin"],
+    ["moved out of an object", [start, inside, outside], "twin"],
+    ["moved out of an object and into it again", [start, inside, outside, inside], "links.twin"],
+    ["was removed", [start, gone], undefined],
+    ["was removed from an object", [start, inside, without], undefined],
+  ])("is named only to callers who may read it, when the field %s", async (_, fields, name) => {
+    let [then, last] = [orb, orb];
+    for (const one of fields) [then, last] = [last, evolved(last, one)];
+    const by = (which: LiveOrb) => ({ orbId: "ledgers", orb: which, renew: async () => which });
+    const create = async (values: object) =>
+      (await createEntry(deps, chief, { ...by(then), module: "books", schema: "book", values })).snapshot.id;
+    const target = await create({});
+    const isFlat = then.compiled.schema("books", "book")?.fields.has("twin") === true;
+    const id = await create(isFlat ? { twin: target } : { links: { twin: target } });
+    const schema = last.compiled.schema("books", "book");
+    if (schema === undefined) throw new Error("the schema is missing");
+    await backfillExisting(deps, last, schema);
+    const refused = async (actor: typeof ann | typeof admin) =>
+      (await failureOf(deleteEntry(deps, actor, { ...by(last), id: target }))).data;
+    const named = (field: string) => ({
+      referrers: [{ module: "books", schema: "book", id, field }],
+      total: 1,
+    });
+    const unseen = { referrers: [], total: 0, totalExact: false };
+    expect(await refused(ann)).toEqual(unseen);
+    expect(await refused(chief)).toEqual(name === undefined ? unseen : named(name));
+    expect(await refused(admin)).toEqual(named(name ?? (isFlat ? "twin" : "links.twin")));
+  });
 });
 
 it("costs callers who see all fields nothing: they share the compiled schema", async () => {

@@ -1,5 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { bulkWrite, createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
+import {
+  archiveEntry,
+  bulkWrite,
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
 import { nullIfMissing } from "../../shared/entry/model/resolve.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -32,6 +39,58 @@ const book = async (values: object) =>
   (await createEntry(deps, admin, { orbId: "library", orb, module: "shelf", schema: "book", values }))
     .snapshot.id;
 const put = (id: string, values: object) => updateEntry(deps, admin, at(id, { values }));
+
+describe("a reference whose target was deleted or archived by force", () => {
+  const author = async () =>
+    (
+      await createEntry(deps, admin, {
+        ...{ orbId: "library", orb, module: "shelf", schema: "author" },
+        values: {},
+        publish: true,
+      })
+    ).snapshot.id;
+  const ways = {
+    deleted: (id: string) => deleteEntry(deps, admin, at(id, { force: true })),
+    archived: (id: string) => archiveEntry(deps, admin, at(id, { force: true })),
+  };
+
+  it.each(Object.entries(ways))("blocks no write that leaves it as it is: %s", async (_, remove) => {
+    const [gone, other] = [await author(), await author()];
+    const live = await book({ author: gone, cited: [gone] });
+    const draft = await book({ author: gone });
+    await publishEntry(deps, admin, at(live));
+    await remove(gone);
+    const { snapshot } = await publishEntry(deps, admin, at(draft));
+    expect([snapshot.status, snapshot.values]).toEqual(["PUBLISHED", { author: gone }]);
+    const patched = { values: { cited: [gone, other] }, merge: true, publish: true };
+    const changed = await updateEntry(deps, admin, at(live, patched));
+    expect(changed.snapshot.values).toEqual({ author: gone, cited: [gone, other] });
+    await updateEntry(deps, admin, at(live, { values: { author: other }, merge: true }));
+    await updateEntry(deps, admin, at(live, { values: { cited: [] }, merge: true, publish: true }));
+    await publishEntry(deps, admin, at(live));
+  });
+
+  it.each(Object.entries(ways))("blocks a write that adds it: %s", async (_, remove) => {
+    const gone = await author();
+    const id = await book({ author: gone });
+    await remove(gone);
+    const touching = [
+      () => put(id, { author: gone, cited: [gone] }),
+      () => updateEntry(deps, admin, at(id, { values: { cited: [gone] }, merge: true, publish: true })),
+      () => book({ author: gone }),
+    ];
+    for (const write of touching)
+      expect((await failureOf(write())).errors).toMatchObject([{ code: "unknown_reference" }]);
+  });
+
+  it("still blocks the publication of a reference to a draft", async () => {
+    const { id: target } = (
+      await createEntry(deps, admin, { orbId: "library", orb, module: "shelf", schema: "author", values: {} })
+    ).snapshot;
+    const id = await book({ author: target });
+    expect((await failureOf(publishEntry(deps, admin, at(id)))).code).toBe("reference_not_live");
+  });
+});
 
 describe("self-reference", () => {
   it("is valid in a field that refers to the entry's own schema, and unknown in others", async () => {

@@ -21,17 +21,20 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
+import { namedEntry } from "../../shared/entry/model/names.ts";
 import { isCurrent } from "../../shared/kernel/seal.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { type LiveRole, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import {
   admin,
+  callerIn,
   definition,
   failureOf,
   fileDeps,
   installOrb,
   key,
+  storedValues,
   type TestDeps,
   testDeps,
 } from "../support/entries.ts";
@@ -273,7 +276,7 @@ describe("a changed definition", () => {
 
   it("moves live and scheduled entries to their new readers", async () => {
     const { snapshot: now } = await person({ email: "a" }, { publish: true });
-    const validFrom = new Date(Date.now() + 700).toISOString();
+    const validFrom = new Date(Date.now() + 2_000).toISOString();
     const { snapshot: later } = await person({ email: "b" }, { publish: true, validFrom });
     const { snapshot: draft } = await person({ email: "c" });
     const home = homeOf("CONTENT", "person");
@@ -314,9 +317,13 @@ describe("key rotation", () => {
       const entry = await loadEntry(deps, orb.orb, id);
       if (entry === null) throw new Error("gone");
       expect(entry.head.operation).toBe("reseal");
-      const sealed = entry.head.values.pin as { $sealed: string };
+      const sealed = storedValues(entry.head).pin as { $sealed: string };
       expect(isCurrent(deps.config.encryptionKeys, sealed.$sealed)).toBe(true);
-      const values = await revealValues(deps, admin, { orb, address: entry.address, snapshot: entry.head });
+      const values = await revealValues(deps, callerIn(admin, orb), {
+        orb,
+        address: entry.address,
+        snapshot: namedEntry(orb.compiled, entry).head,
+      });
       expect(values.pin).toBe("4711");
     }
     // A transaction record is resealed as well, but still cannot be changed.
@@ -334,7 +341,7 @@ describe("key rotation", () => {
     if (entry === null) throw new Error("gone");
     const swapped = { ...entry.head, values: { ...entry.head.values, pin: one.values.pin } };
     const error = await failureOf(
-      revealValues(deps, admin, { orb, address: entry.address, snapshot: swapped }),
+      revealValues(deps, callerIn(admin, orb), { orb, address: entry.address, snapshot: swapped }),
     );
     expect(error.code).toBe("sealed_value_lost");
   });

@@ -80,7 +80,7 @@ it("reservations, indexes, references and published copies match the newest revi
       case 5:
         return revertEntry(deps, admin, { ...at, revision: 1 });
       case 6:
-        return updateEntry(deps, admin, { ...at, values, publish: true });
+        return updateEntry(deps, admin, { ...at, values, publish: true, merge: pick(2) > 0 });
       default:
         return updateEntry(deps, admin, { ...at, values });
     }

@@ -22,7 +22,7 @@ import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "../support/broker.ts";
 import { admin, definition, installOrb, SHOP, type TestDeps, testDeps } from "../support/entries.ts";
-import { until } from "../support/races.ts";
+import { before, until } from "../support/races.ts";
 
 let cluster: Cluster;
 let stores: Store[];
@@ -123,7 +123,7 @@ it("creates entries with unique values and references in bulk, and finds all of 
     lines: lines(),
     parse: JSON.parse,
   })) {
-    if ("error" in result) throw result.error;
+    if (!("snapshot" in result)) throw new Error(JSON.stringify(result));
     made.push(result.snapshot.id);
   }
   const found = new Set<string>();
@@ -135,14 +135,24 @@ it("creates entries with unique values and references in bulk, and finds all of 
 });
 
 it("opens and closes a validity window", async () => {
-  const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
-  const window = { publish: true, validFrom: soon(1_000), validTo: soon(3_000) };
-  const { snapshot } = await product(writer(0), {}, window);
-  const address = { orb: "shop", ...homeOf("CONTENT", "product"), id: snapshot.id };
-  const live = () => writer(1).store.get(streams.orb("shop"), subjects.entryLive(address, "public"));
-  expect(await live()).toBeNull();
-  await until(async () => liveCopyOf(await live()) !== null);
-  expect(liveCopyOf(await live())?.revision).toBe(1);
+  const timeOf = (ms: number) => new Date(ms).toISOString();
+  const { live, snapshot } = await before(8_000, async (end) => {
+    const opened = await before(3_000, async (begin) => {
+      const window = {
+        publish: true,
+        validFrom: timeOf(begin),
+        validTo: timeOf(Math.max(end, begin + 3_000)),
+      };
+      const made = await product(writer(0), {}, window);
+      const address = { orb: "shop", ...homeOf("CONTENT", "product"), id: made.snapshot.id };
+      const read = () => writer(1).store.get(streams.orb("shop"), subjects.entryLive(address, "public"));
+      expect(await read()).toBeNull();
+      return { live: read, snapshot: made.snapshot };
+    });
+    await until(async () => liveCopyOf(await opened.live()) !== null);
+    expect(liveCopyOf(await opened.live())?.revision).toBe(1);
+    return opened;
+  });
   await until(async () => (await live())?.text().includes("tombstone") === true);
   expect((await live())?.json()).toMatchObject({ tombstone: true, revision: 1 });
   expect((await loadEntry(writer(2), "shop", snapshot.id))?.head.revision).toBe(1);

@@ -510,8 +510,8 @@ describe("windows", () => {
   const soon = (ms: number) => new Date(Date.now() + ms).toISOString();
 
   it("are opened and closed by the broker, with the scheduler as author", async () => {
-    const validFrom = soon(400);
-    const validTo = soon(1_900);
+    const validFrom = soon(2_000);
+    const validTo = soon(6_000);
     const { snapshot } = await create("note", { text: "w" }, { publish: true, validFrom, validTo });
     expect(await liveOf("note", snapshot.id)).toBeNull();
     await until(async () => (await liveOf("note", snapshot.id)) !== null);

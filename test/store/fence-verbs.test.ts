@@ -5,6 +5,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { definitionFor, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { setDamaged } from "../../shared/definition/stored/live-record.ts";
 import {
   archiveEntry,
   createEntry,
@@ -26,7 +27,7 @@ import { cachedStore } from "../../shared/store/cache/cached-store.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Append, Store } from "../../shared/store/types.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
-import { admin, failureOf, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, storedValues, type TestDeps, testDeps, user } from "../support/entries.ts";
 
 let broker: TestBroker;
 let deps: TestDeps;
@@ -176,6 +177,7 @@ const CHANGES: [string, (orb: string) => Promise<unknown>, string[]][] = [
   ["lets only owners write", (orb) => publish(orb, CLOSED), ["forbidden", "entry_not_found"]],
   ["is unpublished", (orb) => unpublishOrb(deps, admin, { orb }), ["orb_not_found"]],
   ["is archived", (orb) => archiveOrb(deps, admin, { orb }), ["orb_not_found"]],
+  ["has lost messages", (orb) => setDamaged(deps, orb, { from: 1, to: 2, at: "now" }), ["orb_damaged"]],
 ];
 
 describe.each(HOSTS)("with %s", (_host, depsOf) => {
@@ -231,7 +233,7 @@ describe.each(HOSTS)("with %s", (_host, depsOf) => {
       const race = raced(depsOf(), orb, () => publish(orb, undefined, { unique: true }));
       await VERBS[verb]?.run(race.on, at);
       expect(race.done()).toBe(true);
-      const title = (await loadEntry(deps, orb, id))?.head.values.title;
+      const title = storedValues((await loadEntry(deps, orb, id))?.head).title;
       const again = createEntry(deps, member, {
         orbId: orb,
         orb: await inForce(orb),

@@ -18,7 +18,15 @@ import { openStore } from "../../shared/store/broker/store.ts";
 import { cachedStore } from "../../shared/store/cache/cached-store.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { Conflict } from "../../shared/store/types.ts";
-import { admin, failureOf, fileDeps, type TestDeps, testDeps, user } from "../support/entries.ts";
+import {
+  admin,
+  failureOf,
+  fileDeps,
+  storedValues,
+  type TestDeps,
+  testDeps,
+  user,
+} from "../support/entries.ts";
 
 const { broker, store, deps } = await fileDeps();
 
@@ -296,7 +304,7 @@ test("writers that race with definition changes leave nothing that the last defi
       .filter((message) => message.subject.includes(".owner."))
       .map((message) => [message.subject, message]),
   );
-  const values = [...heads.values()].map((message) => snapshotOf(message)?.values.title);
+  const values = [...heads.values()].map((message) => storedValues(snapshotOf(message)).title);
   const claims = await store.scan(streams.orb(orb), `${orb}._uq.>`, {
     fromSeq: 1,
     limit: 10_000,

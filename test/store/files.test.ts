@@ -4,7 +4,13 @@ import { connect } from "nats";
 import { expect, it, onTestFinished } from "vitest";
 import { ContentFile } from "../../scripts/host/content/content-file.ts";
 import type { Actor } from "../../shared/access/actor.ts";
-import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
+import { publishSet } from "../../shared/changes/content/publish.ts";
+import { releaseClosed } from "../../shared/changes/content/release.ts";
+import { takeOut } from "../../shared/changes/content/take-out.ts";
+import { writingInto } from "../../shared/changes/content/within.ts";
+import { newSet, setMessage } from "../../shared/changes/record/record.ts";
+import { closeSet } from "../../shared/changes/review/review.ts";
+import { createEntry, deleteEntry, updateEntry, writeBatch } from "../../shared/entry/index.ts";
 import { contentOf, findFile } from "../../shared/files/download.ts";
 import { CHUNK_BYTES, readInfo, removeObject } from "../../shared/files/object.ts";
 import { readRecord } from "../../shared/files/record.ts";
@@ -18,6 +24,7 @@ import { albumWith, fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import {
   admin,
+  callerIn,
   failureOf,
   installOrb,
   NO_QUOTAS,
@@ -34,9 +41,12 @@ const fields = [
   { name: "shared", type: "file" as const, public: true },
   { name: "hidden", type: "file" as const, access: { read: ["admin"] } },
 ];
-const { broker, store, deps, operator, live, ann, bob, sweepLater, subjects } = await fileAlbum(fields);
+const { broker, store, deps, operator, live, ann, bob, sweepLater, subjects, chunks } =
+  await fileAlbum(fields);
 const anonymous: Actor = { kind: "anonymous" };
 const PNG = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), randomBytes(40)]);
+
+const randomPng = () => Buffer.concat([PNG, randomBytes(4)]);
 
 const upload = (data: Uint8Array, actor: Actor = ann, more: Partial<Upload> = {}, by: TestDeps = deps) =>
   uploadFile(by, {
@@ -59,7 +69,7 @@ async function content(id: string, actor: Actor = ann, range?: { start: number; 
 }
 
 const chunkSubjects = async () =>
-  new Set(await subjects(fileStream(live.orb), `$O.${fileBucket(live.orb)}.C.>`));
+  new Set(await chunks(fileStream(live.orb), `$O.${fileBucket(live.orb)}.C.>`));
 const infoSubjects = async () =>
   new Set(await subjects(fileStream(live.orb), `$O.${fileBucket(live.orb)}.M.>`));
 const expired = (id: string) => until(async () => (await readRecord(deps, live.orb, id)) === null);
@@ -81,9 +91,9 @@ it("stores content as an object that other clients of the broker can read, once 
     pass: "operator",
   });
   const objects = await connection.jetstream().views.os(fileBucket(live.orb));
-  expect(Buffer.from((await objects.getBlob(first.sha256)) ?? [])).toEqual(data);
+  expect(Buffer.from((await objects.getBlob(first.sha256)) ?? []).equals(data)).toBe(true);
   await connection.close();
-  expect(await content(first.id)).toEqual(data);
+  expect((await content(first.id)).equals(data)).toBe(true);
 });
 
 it("gives files ids that commands do not take for options", async () => {
@@ -119,7 +129,7 @@ it("reads the chunks of a range only", async () => {
     [5, data.length],
     [7 * CHUNK_BYTES, 8 * CHUNK_BYTES],
   ] as const)
-    expect(await content(file.id, ann, { start, end })).toEqual(data.subarray(start, end));
+    expect((await content(file.id, ann, { start, end })).equals(data.subarray(start, end))).toBe(true);
   const counted = countingStore(store);
   const { record } = await findFile(deps, ann, live, file.id);
   for await (const part of contentOf({ ...deps, store: counted.store }, live.orb, record, {
@@ -145,7 +155,7 @@ it("reads the content of a small file once in a long-lived process, and checks t
     const got: Uint8Array[] = [];
     for await (const part of contentOf(host, live.orb, record, { start: 3, end: record.size }))
       got.push(part);
-    expect(Buffer.concat(got)).toEqual(data.subarray(3));
+    expect(Buffer.concat(got).equals(data.subarray(3))).toBe(true);
     return counted.calls;
   };
   expect([await read(), await read()]).toEqual([["get", "scan"], ["get"]]);
@@ -163,7 +173,7 @@ it("reads a large file from the broker once for all downloads of a host, and the
   const read = async (start = 0, end = record.size) => {
     const got: Uint8Array[] = [];
     for await (const part of contentOf(host, live.orb, record, { start, end }, disk)) got.push(part.slice());
-    expect(Buffer.concat(got)).toEqual(data.subarray(start, end));
+    expect(Buffer.concat(got).equals(data.subarray(start, end))).toBe(true);
   };
   counted.reset();
   await Promise.all([read(), read(), read()]);
@@ -287,16 +297,57 @@ it("lets callers read a file as the entries and fields that have it", async () =
     await codeOf(image.id, anonymous),
     await codeOf(hidden.id, ann),
     await codeOf(hidden.id, admin),
-  ]).toEqual(["private", "file_not_found", "private"]);
+  ]).toEqual(["open", "file_not_found", "private"]);
   // The newest draft no longer has the image, but the published revision does.
   await updateEntry(deps, admin, { ...target, values: { title: "none" } });
-  expect([await codeOf(image.id, anonymous), await codeOf(hidden.id, admin)]).toEqual(["private", "private"]);
+  expect([await codeOf(image.id, anonymous), await codeOf(hidden.id, admin)]).toEqual(["open", "private"]);
+  // The reading of a file that everyone may read is the same for each caller.
+  expect([await codeOf(image.id, ann), await codeOf(image.id, admin)]).toEqual(["open", "open"]);
   await updateEntry(deps, admin, { ...target, values: { title: "none" }, publish: true });
   expect([
     await codeOf(image.id, anonymous),
     await codeOf(image.id, admin),
     await codeOf(shared.id, anonymous),
   ]).toEqual(["authentication_required", "private", "authentication_required"]);
+});
+
+it("lets callers read a file of a change set, and frees it when its new entry leaves the set", async () => {
+  const inSet = async (image: string) => {
+    const set = newSet(deps, ann, { title: "Pictures" });
+    await store.append(streams.orb(live.orb), setMessage(live.orb, set, 0));
+    const { deps: within, into } = await writingInto(deps, callerIn(ann, live), live, set.id);
+    const values = { image: { file: image } };
+    const input = { orbId: live.orb, orb: live, module: "pictures", values, into };
+    const { snapshot } = await createEntry(within, ann, input);
+    return { set: set.id, id: snapshot.id };
+  };
+  const [taken, deleted, closed, kept] = [
+    await upload(randomPng()),
+    await upload(randomPng()),
+    await upload(randomPng()),
+    await upload(randomPng()),
+  ];
+  const first = await inSet(taken.id);
+  expect((await findFile(deps, ann, live, taken.id)).reading).toBe("private");
+  expect((await findFile(deps, admin, live, taken.id)).reading).toBe("private");
+  expect((await failureOf(findFile(deps, bob, live, taken.id))).code).toBe("file_not_found");
+  expect((await failureOf(findFile(deps, anonymous, live, taken.id))).code).toBe("authentication_required");
+  await takeOut(deps, callerIn(ann, live), live, { set: first.set, entry: first.id });
+  const second = await inSet(deleted.id);
+  const { deps: within, into } = await writingInto(deps, callerIn(ann, live), live, second.set);
+  await deleteEntry(within, ann, { orbId: live.orb, orb: live, id: second.id, into });
+  const third = await inSet(closed.id);
+  await closeSet(deps, ann, { orbId: live.orb, orb: live, set: third.set });
+  await releaseClosed(deps, live, third.set);
+  for (const { id } of [taken, deleted, closed]) {
+    expect((await readRecord(deps, live.orb, id))?.record.entries).toEqual([]);
+    expect((await failureOf(findFile(deps, bob, live, id))).code).toBe("file_not_found");
+    // The uploader may use it again.
+    await create({ image: { file: id } });
+  }
+  const last = await inSet(kept.id);
+  await publishSet(deps, ann, { orbId: live.orb, orb: live, set: last.set });
+  expect((await findFile(deps, anonymous, live, kept.id)).reading).toBe("open");
 });
 
 it("sends no request for files when a write has none", async () => {
@@ -408,7 +459,7 @@ it("keeps the content of a purged entry while an upload of the same content is u
     },
   };
   const again = await upload(data, ann, {}, between);
-  expect(await content(again.id)).toEqual(data);
+  expect((await content(again.id)).equals(data)).toBe(true);
 });
 
 it("removes the chunks of content marked as deleted before the same content is stored again", async () => {
@@ -423,7 +474,7 @@ it("removes the chunks of content marked as deleted before the same content is s
     Stopped,
   );
   const again = await upload(data);
-  expect(await content(again.id)).toEqual(data);
+  expect((await content(again.id)).equals(data)).toBe(true);
   expect((await chunkSubjects()).size).toBe(before.size);
 });
 
@@ -465,4 +516,35 @@ it("removes the object store of an orb that is gone", async () => {
   await operator.kvDelete("orbs", "gone");
   await sweepFiles(deps);
   expect(await operator.streamInfo(fileStream("gone"))).toBeNull();
+});
+
+it("gives one file to several entries of a batch", async () => {
+  const { id } = await upload(randomBytes(100));
+  const items = ["a", "b"].map((title) => ({
+    create: "pictures",
+    values: { title, papers: [{ file: id }] },
+  }));
+  const { items: made } = await writeBatch(deps, ann, { orbId: live.orb, orb: live, items, routed: true });
+  const record = await readRecord(deps, live.orb, id);
+  expect(record?.record.entries.map((use) => use.id)).toEqual(made.map((one) => one.id));
+});
+
+it("lets a batch use a file of an entry that it publishes beside a draft", async () => {
+  const [published, drafted] = await Promise.all([upload(randomBytes(100)), upload(randomBytes(101))]);
+  const target = { orbId: live.orb, orb: live };
+  const papers = [{ file: published.id }];
+  const { snapshot } = await createEntry(deps, ann, {
+    ...target,
+    module: "pictures",
+    values: { title: "live", papers },
+    publish: true,
+  });
+  const values = { title: "draft", papers: [...papers, { file: drafted.id }] };
+  await updateEntry(deps, ann, { ...target, id: snapshot.id, values });
+  const items = [
+    { update: `pictures/picture/${snapshot.id}`, values: { papers }, publish: true },
+    { create: "pictures", values: { title: "other", papers } },
+  ];
+  const { items: made } = await writeBatch(deps, ann, { ...target, items, routed: true });
+  expect(made.map(({ revision }) => revision)).toEqual([4, 1]);
 });

@@ -2,7 +2,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkHooks } from "../../scripts/doctor/hooks.ts";
-import { definitionFor, requireLive } from "../../shared/definition/stored/live.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
 import {
   createEntry,
   deleteEntry,
@@ -10,7 +10,7 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { readHookFigures } from "../../shared/hooks/after/figures.ts";
+import { readBacklog, readHookFigures } from "../../shared/hooks/after/figures.ts";
 import { TAKEOVER_MS } from "../../shared/hooks/after/lease.ts";
 import { listDeliveries, redeliver, workerState } from "../../shared/hooks/after/list.ts";
 import { pauseAfter } from "../../shared/hooks/after/queue.ts";
@@ -57,6 +57,16 @@ const documentOf = (id: string, hook: object | null = {}) => {
             fields: [
               { name: "title", type: "string" },
               { name: "secret", type: "string", sensitive: true },
+              {
+                name: "lines",
+                type: "object",
+                list: true,
+                fields: [
+                  { name: "text", type: "string" },
+                  { name: "pin", type: "string", sensitive: true },
+                ],
+              },
+              { name: "body", type: "richText" },
             ],
           },
         ],
@@ -95,7 +105,8 @@ describe("a hook after writes", () => {
   it("hears of every write with its event, in order, without secrets and without a caller", async () => {
     const { id, create, update, context } = await orbWith();
     work();
-    const entry = await create({ title: "a", secret: "hush" }, { publish: true });
+    const nested = { lines: [{ _key: "a", text: "x", pin: "hush" }], body: { markdown: "Hi" } };
+    const entry = await create({ title: "a", secret: "hush", ...nested }, { publish: true });
     await update(entry, { title: "b", secret: "••••••••" });
     await publishEntry(deps, admin, { ...(await context()), id: entry });
     await update(entry, { title: "c" }, { publish: true });
@@ -117,7 +128,16 @@ describe("a hook after writes", () => {
       orbId: id,
       hook: "hear",
       caller: null,
-      input: { entry: { values: { title: "a" } }, delivery: { id: `${id}.hear.${entry}.1`, attempt: 1 } },
+      input: {
+        entry: {
+          values: {
+            title: "a",
+            lines: [{ _key: "a", text: "x", pin: "••••••••" }],
+            body: [{ _type: "block", children: [{ text: "Hi" }] }],
+          },
+        },
+        delivery: { id: `${id}.hear.${entry}.1`, attempt: 1 },
+      },
     });
     expect(JSON.stringify(service.calls)).not.toMatch(/hush|\$sealed/);
   });
@@ -234,12 +254,12 @@ describe("a delivery that fails", () => {
     });
     await until(heard, (all) => all.length === 4);
     const figures = async () => {
-      const live = await requireLive(deps, id);
-      return readHookFigures(deps, [live]);
+      const orb = { orb: id, name: undefined, queues: [{ id: "hear", since: 0 }] };
+      return readHookFigures(deps, [orb]);
     };
     await until(figures, (all) => all?.queues[0]?.delivered === 1);
     expect(await figures()).toEqual({
-      queues: [{ orb: id, hook: "hear", waiting: 0, delivered: 1, failed: 1 }],
+      queues: [{ orb: id, hook: "hear", waiting: 0, unread: 0, oldest: undefined, delivered: 1, failed: 1 }],
       deadLetters: [{ orb: id, count: 1 }],
       worker: "running",
     });
@@ -364,7 +384,24 @@ it("is checked by the doctor", async () => {
   expect(await checkHooks(deps.store)).toMatchObject([{ level: "fail", about: "hooks" }]);
   const worker = work();
   await until(() => worker.leads, Boolean);
-  expect(await checkHooks(deps.store)).toMatchObject([{ level: "ok", about: "hooks" }]);
+  expect(await checkHooks(deps.store)).toMatchObject([
+    { level: "ok", about: "hooks", says: expect.stringMatching(/No delivery waits|the oldest for \d+ s/) },
+  ]);
+});
+
+it("counts the deliveries that no process has looked at, and says since when they are due", async () => {
+  const { id, create } = await orbWith();
+  expect(await readBacklog(deps, id)).toEqual({ count: 0, oldest: null });
+  const began = Date.now();
+  for (const title of ["1", "2"]) await create({ title });
+  const { count, oldest } = await readBacklog(deps, id);
+  expect(count).toBe(2);
+  expect(Math.abs((oldest ?? 0) - began)).toBeLessThan(60_000);
+  work();
+  await until(
+    () => readBacklog(deps, id),
+    (backlog) => backlog.count === 0,
+  );
 });
 
 it("writes nothing while no orb has a hook after writes", async () => {

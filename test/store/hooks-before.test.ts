@@ -11,6 +11,7 @@ import {
   publishEntry,
   revealValues,
   updateEntry,
+  writeBatch,
 } from "../../shared/entry/index.ts";
 import { BEFORE_CALLS } from "../../shared/hooks/before.ts";
 import { recordTransaction } from "../../shared/modules/transactions/record.ts";
@@ -18,7 +19,7 @@ import { createOrb } from "../../shared/orb/create.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { Conflict } from "../../shared/store/types.ts";
 import { countingStore } from "../support/counting.ts";
-import { admin, failureOf, fileDeps, testDeps } from "../support/entries.ts";
+import { admin, callerIn, failureOf, fileDeps, storedValues, testDeps } from "../support/entries.ts";
 import { type HookService, hookService, Refusal } from "../support/hooks.ts";
 
 const { broker, store, deps } = await fileDeps();
@@ -65,6 +66,15 @@ async function orbWith(hook: object = {}, hooks = true) {
               { name: "title", type: "string", required: true, max: 20 },
               { name: "total", type: "number" },
               { name: "card", type: "string", sensitive: true },
+              {
+                name: "parts",
+                type: "object",
+                list: true,
+                fields: [
+                  { name: "text", type: "richText" },
+                  { name: "pin", type: "string", sensitive: true },
+                ],
+              },
             ],
           },
           { id: "note", fields: [{ name: "text", type: "string" }] },
@@ -88,11 +98,11 @@ async function orbWith(hook: object = {}, hooks = true) {
       createEntry(by, admin, { ...at, values, ...more }),
     /** The orb and an entry of it. */
     target: (entry: string, more: object = {}) => ({ orbId: id, orb, id: entry, ...more }),
-    bulk: async (lines: readonly object[]) => {
+    bulk: async (lines: readonly object[], more: object = {}) => {
       async function* texts() {
         for (const line of lines) yield JSON.stringify(line);
       }
-      const input = { orbId: id, orb, lines: texts(), parse: JSON.parse };
+      const input = { orbId: id, orb, lines: texts(), parse: JSON.parse, ...more };
       const results: BulkResult[] = [];
       for await (const result of bulkWrite(deps, admin, input)) results.push(result);
       return results;
@@ -127,6 +137,16 @@ describe("a hook before a write", () => {
     expect(JSON.stringify(service.calls)).not.toContain("$sealed");
   });
 
+  it("is not called by dry runs of uploads, because it may have effects", async () => {
+    const { bulk } = await orbWith();
+    const line = { module: "shop", schema: "order", values: { title: "a" } };
+    service.answer = () => new Refusal("400", "No.");
+    expect(await bulk([line, line], { dryRun: true })).toMatchObject([{ dry: true }, { dry: true }]);
+    expect(service.calls).toEqual([]);
+    expect(await bulk([line])).toMatchObject([{ error: { code: expect.any(String) } }]);
+    expect(service.calls).toHaveLength(1);
+  });
+
   it("refuses a write with errors for its fields, and nothing is stored", async () => {
     const { create, messages } = await orbWith();
     const before = await messages();
@@ -146,6 +166,47 @@ describe("a hook before a write", () => {
     expect(await messages()).toBe(before);
   });
 
+  it("is asked about each item of a batch, changes its values, and can refuse all items", async () => {
+    const { create, id, orb, messages } = await orbWith();
+    const { snapshot } = await create({ title: "a" });
+    service.calls.length = 0;
+    const items = [
+      { create: "shop/order", values: { title: "b" }, publish: true },
+      { update: `shop/order/${snapshot.id}`, values: { title: "c" } },
+    ];
+    const write = () => writeBatch(deps, admin, { orbId: id, orb, items, routed: true });
+    service.answer = ({ input }) => ({ values: { total: input.event === "entry.created" ? 1 : 2 } });
+    const written = await write();
+    expect(service.calls.map(({ input }) => [input.event, input.entry.values.title]).sort()).toEqual([
+      ["entry.created", "b"],
+      ["entry.updated", "c"],
+    ]);
+    const ids = written.items.map((item) => item.id);
+    const heads = await Promise.all(ids.map((each) => loadEntry(deps, id, each)));
+    expect(heads.map((entry) => storedValues(entry?.head).total)).toEqual([1, 2]);
+    const before = await messages();
+    const errors = [{ path: "/values/total", code: "too_small", message: "must be at least 1" }];
+    service.answer = ({ input }) => (input.event === "entry.updated" ? { errors } : null);
+    const refused = await failureOf(write());
+    expect([refused.code, refused.errors?.[0]?.path]).toEqual(["validation_failed", "/do/1/values/total"]);
+    service.answer = () => new Refusal("503", "Away.");
+    expect((await failureOf(write())).code).toBe("hook_failed");
+    expect(await messages()).toBe(before);
+  });
+
+  it("delays a batch only for some seconds", async () => {
+    const { orb, id } = await orbWith();
+    let now = Date.now();
+    service.answer = () => {
+      if (service.calls.length % 16 === 0) now += 8_000;
+      return null;
+    };
+    const items = Array.from({ length: 33 }, () => ({ create: "shop/order", values: { title: "a" } }));
+    const slow = { ...deps, clock: { now: () => now } };
+    const refused = await failureOf(writeBatch(slow, admin, { orbId: id, orb, items, routed: true }));
+    expect([refused.code, service.calls.length]).toEqual(["hook_unavailable", 32]);
+  });
+
   it("changes values, which are validated like values of a client, and keeps sealed ones", async () => {
     const { create, orb, target } = await orbWith();
     service.answer = ({ input }) => ({ values: { total: input.entry.values.title === "a" ? 5 : "five" } });
@@ -153,7 +214,11 @@ describe("a hook before a write", () => {
     expect(snapshot.values).toMatchObject({ title: "a", total: 5 });
     const entry = await loadEntry(deps, orb.orb, snapshot.id);
     if (entry === null) throw new Error("no entry");
-    const revealed = await revealValues(deps, admin, { orb, address: entry.address, snapshot });
+    const revealed = await revealValues(deps, callerIn(admin, orb), {
+      orb,
+      address: entry.address,
+      snapshot,
+    });
     expect(revealed).toMatchObject({ card: "4111" });
     expect(await failureOf(create({ title: "b" }))).toMatchObject({
       code: "validation_failed",
@@ -164,6 +229,26 @@ describe("a hook before a write", () => {
       updateEntry(deps, admin, target(snapshot.id, { values: { title: "c" } })),
     );
     expect(errors.map(({ path }) => path).sort()).toEqual(["/values/nonsense", "/values/title"]);
+  });
+
+  it("gets nested values with masks, and changes them as a client does", async () => {
+    const { create, orb } = await orbWith();
+    service.answer = ({ input }) => {
+      const { parts } = input.entry.values as { parts: object[] };
+      return { values: { parts: [...parts.map((one) => ({ ...one, text: { markdown: "*New*" } })), {}] } };
+    };
+    const parts = [{ _key: "k1", pin: "1234", text: { html: "<p>Old</p>" } }];
+    const { snapshot } = await create({ title: "a", parts });
+    const [call] = service.calls;
+    expect(JSON.stringify(call)).not.toContain("1234");
+    const entry = await loadEntry(deps, orb.orb, snapshot.id);
+    if (entry === null) throw new Error("no entry");
+    const { address } = entry;
+    const revealed = await revealValues(deps, callerIn(admin, orb), { orb, address, snapshot });
+    expect(revealed.parts).toMatchObject([
+      { _key: "k1", pin: "1234", text: [{ children: [{ text: "New", marks: ["em"] }] }] },
+      { _key: expect.any(String) },
+    ]);
   });
 
   it("runs for the update and the publication of one request, and for each other operation", async () => {

@@ -155,7 +155,10 @@ describe("link in workerd", () => {
       if (reply !== undefined) service.publish(reply, data, { Own: message.header("Own") ?? "" });
     });
     await service.ping();
-    const asked = ask("request", "svc.echo", bytes(7, 0, 200), { timeoutMs: 2000, headers: { Own: "back" } });
+    const asked = ask("request", "svc.echo", bytes(7, 0, 200), {
+      timeoutMs: 20_000,
+      headers: { Own: "back" },
+    });
     expect(await alone.ask(asked)).toEqual([
       { answer: { bytes: [3, 7, 0, 200], headers: ["back", null, null, null, null, null, null] } },
     ]);
@@ -199,7 +202,7 @@ describe("link in workerd", () => {
       ],
       [ask("createStream", { name: "taken", subjects: ["shop.>"] }), { of: "SubjectsTaken" }],
       [
-        ask("request", "svc.none", "", { timeoutMs: 500 }),
+        ask("request", "svc.none", "", { timeoutMs: 20_000 }),
         { code: "no_responders", kind: "unavailable", retryAfter: 1 },
       ],
       [
@@ -350,14 +353,14 @@ test("shares one connection, closes it when idle, and opens it again", async () 
   await using broker = await startBroker();
   await using way = await startCutter(broker.wsPort);
   const access = { ...broker.access("operator"), url: `ws://127.0.0.1:${way.port}` };
-  const store = inOneProcess(new LinkServer(() => openStore(access), { idleMs: 1_000 }));
+  const store = inOneProcess(new LinkServer(() => openStore(access), { idleMs: 3_000 }));
   await Promise.all(Array.from({ length: 50 }, (_, i) => store.kvPut("handlers", `s.h${i}`, "{}")));
   expect([way.opened, way.open]).toEqual([1, 1]);
   await expect.poll(() => way.open).toBe(0);
   expect(await store.kvList("handlers", "s.>", { maxBytes: 1e8 })).toHaveLength(50);
   expect([way.opened, way.open]).toEqual([2, 1]);
   for (let i = 0; i < 10; i++) {
-    await delay(150);
+    await delay(400);
     await store.ping();
   }
   expect(way.opened).toBe(2);

@@ -20,7 +20,7 @@ import { recordTransaction } from "../../shared/modules/transactions/record.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
-import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
+import { admin, failureOf, installOrb, readAs, type TestDeps, testDeps, user } from "../support/entries.ts";
 import { testRandom } from "../support/random.ts";
 
 let broker: Awaited<ReturnType<typeof startBroker>>;
@@ -88,7 +88,12 @@ async function list(id: string, query: string, actor: Actor = anonymous, at = "i
   const schema = live?.compiled.schema(module, at);
   if (live === null || schema === undefined) throw new Error("no such orb");
   const parsed = parseListQuery(new URLSearchParams(query), schema, []);
-  return listEntries(deps, actor, { orb: live, schema, choice: choose(schema, {}), query: parsed, last });
+  return listEntries(deps, {
+    reading: readAs(actor, live, schema),
+    choice: choose(schema, {}),
+    query: parsed,
+    last,
+  });
 }
 
 const names = (page: Pick<ListResult, "items">) => page.items.map(({ values }) => values.name);
@@ -106,12 +111,27 @@ async function pages(id: string, query: string, between?: () => Promise<unknown>
 }
 
 describe("costs", () => {
+  let shared: { counted: Counted; deps: TestDeps };
+  beforeAll(() => {
+    shared = { counted, deps };
+    // Parallel calls end together, so that the count does not depend on how fast each response arrives.
+    counted = countingStore(broker.store("operator"), undefined, 30);
+    deps = testDeps(counted.store);
+  });
+  afterAll(() => {
+    ({ counted, deps } = shared);
+  });
+
   it("reads an entry with one request after the definition, and a page with two", async () => {
     const live = await orb("cost");
     const ids: string[] = [];
     for (let i = 0; i < 8; i++)
       ids.push(await add(live, { name: `n${i}`, state: "new", parent: ids[0] ?? null }));
     await deps.settled();
+    // The first list starts to build the live index, and the second one reads it into memory.
+    await list("cost", "limit=3");
+    await deps.settled();
+    await list("cost", "limit=3");
     const trips = async (work: () => Promise<unknown>) => {
       counted.reset();
       await work();
@@ -122,9 +142,8 @@ describe("costs", () => {
       const schema = now?.compiled.schema("catalog", "item");
       if (now === null || schema === undefined) throw new Error("no such orb");
       const parsed = parseOneQuery(new URLSearchParams(query), schema, []);
-      return getEntry(deps, anonymous, {
-        orb: now,
-        schema,
+      return getEntry(deps, {
+        reading: readAs(anonymous, now, schema),
         id: ids[1] ?? "",
         choice: choose(schema, {}),
         query: parsed,
@@ -138,9 +157,7 @@ describe("costs", () => {
     expect(await trips(() => list("cost", `filter[id]=${ids[3]}`))).toEqual([2, 3]);
     expect(await trips(() => list("cost", "filter[state]=new&limit=3"))).toEqual([3, 4]);
     expect(await trips(() => list("cost", `filter[parent]=${ids[0]}&limit=3`))).toEqual([3, 4]);
-    // One fewer if the marks of late index keys arrive before the window of the index has been read.
-    const newest = await trips(() => list("cost", "filter[state]=new&limit=3&sort=-createdAt"));
-    expect([3, 4]).toContain(newest[0]);
+    expect(await trips(() => list("cost", "filter[state]=new&limit=3&sort=-createdAt"))).toEqual([4, 6]);
     expect(await trips(() => list("cost", "limit=8&expand=parent"))).toEqual([4, 5]);
     // A draft beside the published revision costs nothing more.
     await updateEntry(deps, admin, { orbId: "cost", orb: live, id: ids[1] ?? "", values: { name: "draft" } });
@@ -496,7 +513,7 @@ describe("management API", () => {
       (await getManaged(deps, admin, { orbId: "past", orb: live, id, at: moment(ms) })).snapshot.values.name;
     expect([await one(past), await one(present)]).toEqual(["one", "two"]);
     expect((await failureOf(one(before))).kind).toBe("not_found");
-    const published = await getManaged(deps, admin, { orbId: "past", orb: live, id, published: true });
+    const published = await getManaged(deps, admin, { orbId: "past", orb: live, id, revision: "published" });
     expect([published.snapshot.values.name, published.newest]).toEqual(["one", 2]);
   });
 });

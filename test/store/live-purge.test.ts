@@ -8,7 +8,7 @@ import { choose } from "../../shared/entry/model/localize.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store, StoredMessage } from "../../shared/store/types.ts";
-import { admin, fileOrb } from "../support/entries.ts";
+import { admin, fileOrb, readAs } from "../support/entries.ts";
 
 const { store, deps, orb } = await fileOrb();
 const schema = orb.compiled.schema("catalog", "note");
@@ -16,9 +16,7 @@ if (schema === undefined) throw new Error("no schema");
 const { home } = schema;
 const stream = streams.orb("shop");
 const view: ListView = {
-  orb,
-  schema,
-  actor: anonymous,
+  reading: readAs(anonymous, orb, schema),
   query: parseListQuery([], schema, []),
   choice: choose(schema, {}),
 };
@@ -42,7 +40,8 @@ async function purge(id: string, during: (moment: number) => Promise<void>): Pro
   const observed = { ...deps, store: { ...store, append, batch } };
   await deleteEntry(observed, admin, { ...at(id), purge: true });
   await during(moment);
-  expect(moment).toBe(MOMENTS.at(-1));
+  // The upkeep of indexes may append messages of its own.
+  expect(moment).toBeGreaterThanOrEqual(MOMENTS.length - 1);
 }
 
 /** A client of a list. It reads messages, converts them to changes, and applies these, in separate steps. */

@@ -16,8 +16,8 @@ const LONG = 250;
 const LOGS: Record<string, { numbers: number[]; others: (index: number) => number; size?: number }> = {
   dense: { numbers: upTo(LONG), others: () => 0 },
   even: { numbers: upTo(LONG), others: () => 7 },
-  late: { numbers: upTo(LONG), others: (index) => (index === 0 ? 4_000 : 1) },
-  bursts: { numbers: upTo(LONG), others: (index) => (index % 100 === 50 ? 2_000 : 0) },
+  late: { numbers: upTo(LONG), others: (index) => (index === 0 ? 2_000 : 1) },
+  bursts: { numbers: upTo(LONG), others: (index) => (index % 100 === 50 ? 1_000 : 0) },
   exponential: { numbers: upTo(14), others: (index) => 2 ** index, size: 300_000 },
   large: { numbers: upTo(90), others: (index) => index % 5, size: 400_000 },
   mixed: { numbers: upTo(120), others: () => 2, size: -500_000 },
@@ -99,24 +99,28 @@ describe.each(Object.entries(LOGS))("a log that is %s", (_, { numbers, others, s
     expect(await log().total()).toBe(numbers.length);
   });
 
-  it.each([1, 7, 50, 200])("returns all messages in pages of %i, in both orders", async (limit) => {
-    for (const order of ["ascending", "descending"] as const) {
-      const all: number[] = [];
-      let place: Place | undefined;
-      for (let more = true; more; ) {
-        const count = { reads: 0, bytes: 0 };
-        const page: NumberedPage<number> =
-          order === "ascending"
-            ? await log(count).ascending(limit, place)
-            : await log(count).descending(limit, place);
-        expect(page.items.length).toBeGreaterThan(0);
-        expect(page.items.length).toBeLessThanOrEqual(limit);
-        expect(count.bytes).toBeLessThan(20 * 1024 * 1024);
-        all.push(...page.items.map(({ number }) => number));
-        ({ more } = page);
-        place = page.items.at(-1);
+  // Pages of one message take a read each, so only short logs are read that way.
+  it.each(numbers.length < LONG ? [1, 50] : [7, 200])(
+    "returns all messages in pages of %i, in both orders",
+    async (limit) => {
+      for (const order of ["ascending", "descending"] as const) {
+        const all: number[] = [];
+        let place: Place | undefined;
+        for (let more = true; more; ) {
+          const count = { reads: 0, bytes: 0 };
+          const page: NumberedPage<number> =
+            order === "ascending"
+              ? await log(count).ascending(limit, place)
+              : await log(count).descending(limit, place);
+          expect(page.items.length).toBeGreaterThan(0);
+          expect(page.items.length).toBeLessThanOrEqual(limit);
+          expect(count.bytes).toBeLessThan(20 * 1024 * 1024);
+          all.push(...page.items.map(({ number }) => number));
+          ({ more } = page);
+          place = page.items.at(-1);
+        }
+        expect(all).toEqual(order === "ascending" ? numbers : numbers.toReversed());
       }
-      expect(all).toEqual(order === "ascending" ? numbers : numbers.toReversed());
-    }
-  });
+    },
+  );
 });

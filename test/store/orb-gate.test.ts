@@ -2,19 +2,23 @@
  * A publication is committed only if its check of the stored entries still holds, including entries written meanwhile.
  */
 import { describe, expect, test } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { fenceNow } from "../../shared/definition/stored/fence.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord, repairFence } from "../../shared/definition/stored/live-record.ts";
 import { createEntry } from "../../shared/entry/index.ts";
+import { choose } from "../../shared/entry/model/localize.ts";
+import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { listEntries } from "../../shared/entry/read/list.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
-import { streams } from "../../shared/store/subjects.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Append } from "../../shared/store/types.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
-import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
+import { admin, failureOf, fileDeps, readAs, type TestDeps } from "../support/entries.ts";
 
 const { store, deps } = await fileDeps();
 
@@ -180,6 +184,32 @@ test("reserves a value that is stored after the check before the field becomes u
     expect((await failureOf(write(now, { title }))).code).toBe("unique_conflict");
 });
 
+test("is refused for a value that is stored after the check and would be lost by a change of type", async () => {
+  const orb = fresh();
+  await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+  const old = await inForce(orb);
+  await write(old, { title: "1" });
+  const next = withFields(orb, { ...TITLE, type: "integer" });
+  const racing = once(moving(orb), () => write(old, { title: "one" }));
+  expect((await failureOf(publish(orb, next, racing))).code).toBe("incompatible_change");
+  expect((await orbHead(deps, orb))?.revision).toBe(1);
+  await writeAtOnce(orb);
+});
+
+test("is refused for a value that is stored after the check and becomes one of another entry by a rule", async () => {
+  const orb = fresh();
+  const code = { ...TITLE, unique: true };
+  await createOrb(deps, admin, { document: withFields(orb, code), publish: true });
+  const old = await inForce(orb);
+  await write(old, { title: "7" });
+  const convert = { "+": [{ var: "value" }] };
+  const next = withFields(orb, { ...code, type: "integer", from: { convert } });
+  const racing = once(moving(orb), () => write(old, { title: "007" }));
+  expect((await failureOf(publish(orb, next, racing))).code).toBe("unique_conflict");
+  expect((await orbHead(deps, orb))?.revision).toBe(1);
+  await writeAtOnce(orb);
+});
+
 test("keeps track of a field that is removed while its first value is written", async () => {
   const orb = fresh();
   const size = { name: "size", type: "string" };
@@ -236,9 +266,78 @@ test("only changes that later writes could violate take additional round trips",
   const size = { name: "size", type: "integer" };
   const normal = await trips((orb) => withFields(orb, TITLE, size));
   const delicate = await trips((orb) => withFields(orb, { ...TITLE, type: "integer" }));
-  // Two more round trips: the end of the stream, and the messages written since the check.
+  // Three more round trips: the number of entries, the end of the stream, and the messages written since the check.
   expect({ normal, delicate }).toEqual({
     normal: { trips: 6, batches: 2 },
-    delicate: { trips: 8, batches: 2 },
+    delicate: { trips: 9, batches: 2 },
+  });
+});
+
+describe("a new index", () => {
+  const sorted = async (id: string) => {
+    const orb = await inForce(id);
+    const schema = orb.compiled.schema("news", "article");
+    if (schema === undefined) throw new Error("the document has this schema");
+    const query = parseListQuery(new URLSearchParams({ sort: "title" }), schema, []);
+    const reading = readAs(admin, orb, schema);
+    const page = await listEntries(deps, { reading, choice: choose(orb.compiled, {}), query });
+    return page.items.map(({ values }) => values.title);
+  };
+  const indexed = (orb: string) => withFields(orb, { ...TITLE, index: "ordered" });
+
+  async function withEntries(orb: string): Promise<LiveOrb> {
+    await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+    const old = await inForce(orb);
+    for (const title of ["c", "a", "b"]) await write(old, { title });
+    return old;
+  }
+
+  test("is built before the definition is active, so that no entry is read again afterwards", async () => {
+    const orb = fresh();
+    await withEntries(orb);
+    const read: string[] = [];
+    const noting: TestDeps = {
+      ...deps,
+      store: {
+        ...deps.store,
+        getMany(stream, wanted, options) {
+          if (stream === streams.orb(orb)) read.push(...wanted);
+          return deps.store.getMany(stream, wanted, options);
+        },
+        batch(stream, messages) {
+          if (stream === streams.platform) {
+            expect(read).not.toEqual([]);
+            read.length = 0;
+          }
+          return store.batch(stream, messages);
+        },
+      },
+    };
+    await publish(orb, indexed(orb), noting);
+    expect(read.filter((subject) => subject.includes(".owner."))).toEqual([]);
+    expect(await sorted(orb)).toEqual(["a", "b", "c"]);
+  });
+
+  test("has entries that are written while the others are read", async () => {
+    const orb = fresh();
+    const old = await withEntries(orb);
+    await publish(
+      orb,
+      indexed(orb),
+      once(committing, () => write(old, { title: "aa" })),
+    );
+    expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
+  });
+
+  test("is built again if another process erases it meanwhile, for a definition before", async () => {
+    const orb = fresh();
+    const old = await withEntries(orb);
+    const log = subjects.orderedLog({ orb, ...homeOf("CONTENT", "article") }, "title");
+    const erase = async () => {
+      expect(await store.purge(streams.orb(orb), log)).toBe(3);
+      await write(old, { title: "aa" });
+    };
+    await publish(orb, indexed(orb), once(committing, erase));
+    expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
   });
 });

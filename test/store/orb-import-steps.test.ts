@@ -127,7 +127,7 @@ test("a running import renews its lease, and a host that starts meanwhile leaves
   const act = async () => {
     const first = await sign();
     expect(await reconcileAll(deps)).toBe(0);
-    await vi.waitFor(async () => expect(await sign()).toBeGreaterThan(first), { timeout: 15_000 });
+    await vi.waitFor(async () => expect(await sign()).toBeGreaterThan(first), { timeout: 60_000 });
     expect(await reconcileAll(deps)).toBe(0);
     const kept = await store.get(streams.platform, subjects.orbImport(orb, 1));
     expect(kept?.header("Nats-TTL")).toBe("60s");

@@ -64,7 +64,7 @@ test("keeps a unique value with the entry that took it after a validity window c
       values: { code },
       ...more,
     });
-  const validTo = new Date(Date.now() + 300).toISOString();
+  const validTo = new Date(Date.now() + 3_000).toISOString();
   const { snapshot } = await make("taken", { publish: true, validTo });
   await updateEntry(deps, admin, {
     orbId: orb,
@@ -72,7 +72,7 @@ test("keeps a unique value with the entry that took it after a validity window c
     id: snapshot.id,
     values: { code: "own" },
   });
-  await new Promise((resolve) => setTimeout(resolve, 400));
+  await new Promise((resolve) => setTimeout(resolve, Date.parse(validTo) + 100 - Date.now()));
   await make("taken");
   expect(await again(orb)).toBe(2);
   await publishOrb(deps, admin, { orb }).catch(() => undefined);

@@ -1,3 +1,4 @@
+import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
 import { createEntry } from "../../shared/entry/index.ts";
 import { type Limit, spendLease } from "../../shared/quotas/leases.ts";
@@ -37,6 +38,25 @@ async function allowed(hosts: readonly TestDeps[], limit: Limit, acts: number, u
 test.each([1, 2, 4])("%i hosts spend exactly the quota if none may spend ahead", async (count) => {
   const hosts = Array.from({ length: count }, () => host());
   expect(await allowed(hosts, limitOf(100), 400)).toBe(100);
+});
+
+test("a small quota allows exactly its number, in whichever order the broker's answers arrive", async () => {
+  for (const late of Array.from({ length: 8 }, (_, i) => i)) {
+    let asked = 0;
+    const slow = {
+      ...store,
+      count: async (...args: Parameters<typeof store.count>) => {
+        const turn = asked++;
+        const sum = await store.count(...args);
+        if (turn % 8 === late) await delay(30);
+        return sum;
+      },
+    };
+    const hosts = [host(1_000_000, slow)];
+    const limit = limitOf(24);
+    expect(await allowed(hosts, limit, 4)).toBe(4);
+    expect(await allowed(hosts, limit, 23)).toBe(20);
+  }
 });
 
 test("actions of several units never exceed the quota", async () => {

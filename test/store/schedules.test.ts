@@ -1,8 +1,11 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { requireLive } from "../../shared/definition/stored/live.ts";
 import { createEntry } from "../../shared/entry/index.ts";
+import { Crons, rhythmOf } from "../../shared/hooks/after/crons.ts";
+import { Definitions } from "../../shared/hooks/after/definitions.ts";
 import { listDeliveries, redeliver } from "../../shared/hooks/after/list.ts";
-import { LATE_MS } from "../../shared/hooks/after/source.ts";
+import { tickIn } from "../../shared/hooks/after/source.ts";
+import type { SchedulePlan, ScheduleTick } from "../../shared/hooks/after/stored.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { archiveOrb, deleteOrb, publishOrb, unpublishOrb } from "../../shared/orb/operate.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
@@ -55,18 +58,41 @@ async function orbWith(...schedules: object[]): Promise<string> {
 const page = { fromSeq: 1, limit: 200, maxBytes: 1_000_000 };
 
 /** Returns the sequences of the ticks that the broker has written. */
-async function ticks(orb: string): Promise<number[]> {
+async function ticks(orb: string): Promise<{ seq: number; at: number }[]> {
   const found = await deps.store.scan(streams.hooks, subjects.hookTicks(orb, "strike"), page);
-  return found.messages.map(({ seq }) => seq);
+  return found.messages.map((message) => ({ seq: message.seq, at: tickIn(message).at }));
 }
 
-/** Returns the broker's schedules of an orb. */
+/** Returns the cron expressions for which ticks of an orb are planned. */
 async function crons(orb: string): Promise<(string | undefined)[]> {
   const found = await deps.store.scan(streams.hooks, `_hooks.cron.${orb}.*`, page);
-  return found.messages.filter(({ size }) => size > 0).map((message) => message.header("Nats-Schedule"));
+  const plans = found.messages.filter(({ size }) => size > 0).map((message) => message.json<SchedulePlan>());
+  return plans.map(({ rhythm }) => (JSON.parse(rhythm) as { cron: string }).cron);
 }
 
-/** Sequences of the ticks for which the handler was called. */
+/** Returns the due times that the broker still waits for. */
+async function waitingFor(orb: string): Promise<number[]> {
+  const found = await deps.store.scan(streams.hooks, `_hooks.cron.${orb}.strike.*`, page);
+  return found.messages.filter(({ size }) => size > 0).map((message) => message.json<ScheduleTick>().at);
+}
+
+/** Leaves the plan as if no process had planned anything since a time, and the broker had no tick left. */
+async function planUntil(orb: string, last: number): Promise<void> {
+  const live = await requireLive(deps, orb);
+  const [schedule] = live.document.schedules ?? [];
+  if (schedule === undefined) throw new Error("no schedule");
+  const plan: SchedulePlan = { v: 2, rhythm: rhythmOf(live, schedule), since: 0, last };
+  await deps.store.append(streams.hooks, {
+    subject: subjects.hookCron(orb, "strike"),
+    data: JSON.stringify(plan),
+    rollup: true,
+  });
+}
+
+/** The due times for which the handler was called, in milliseconds since the epoch, in ascending order. */
+const times = () => service.calls.map(({ schedule }) => Date.parse(schedule?.at ?? "")).sort((a, b) => a - b);
+
+/** Due times in the ids of the ticks for which the handler was called. */
 const called = () => service.calls.map(({ schedule }) => Number(schedule?.delivery.id.split(".")[2]));
 const deliveries = async (orb: string, status?: "failed" | "waiting" | "delivered") =>
   (await listDeliveries(deps, admin, { orb, limit: 200, status })).items;
@@ -82,16 +108,16 @@ describe("a schedule", () => {
       () => crons(orb),
       (all) => all.length === 0,
     );
-    const all = await ticks(orb);
+    const [first, ...more] = await ticks(orb);
     // The handler is not called for ticks after the withdrawal.
-    expect(called()).toEqual(all.slice(0, called().length));
+    expect(called()).toEqual([first, ...more].map((tick) => tick?.at).slice(0, called().length));
     expect(service.calls[0]).toEqual({
       orbId: orb,
       handler: name,
       schedule: {
         id: "strike",
-        at: expect.stringMatching(/Z$/),
-        delivery: { id: `${orb}.strike.${all[0]}`, attempt: 1 },
+        at: expect.stringMatching(/:\d\d\.000Z$/),
+        delivery: { id: `${orb}.strike.${first?.at}`, attempt: 1 },
       },
       input: { hours: [9] },
       caller: null,
@@ -101,7 +127,7 @@ describe("a schedule", () => {
       (items) => items.length === called().length,
     );
     expect(listed[0]).toMatchObject({
-      id: `strike.${all[0]}`,
+      id: `strike.${first?.seq}`,
       hook: "strike",
       event: "schedule.tick",
       entry: null,
@@ -109,30 +135,80 @@ describe("a schedule", () => {
     });
   });
 
-  it("catches up on the due times of the last minute, and on only the newest of earlier ones", async () => {
-    const orb = await orbWith({});
-    const first = work();
+  it("runs the due times of the last minute after an outage, and of earlier ones none", async () => {
+    const orb = await orbWith({ cron: "*/20 * * * * *" });
+    await planUntil(orb, Date.now() - 180_000);
+    const before = Date.now();
+    work();
+    await until(called, (all) => all.length >= 3);
+    const all = times();
+    expect(all.every((time) => time >= before - 62_000)).toBe(true);
+    expect(all.slice(0, 3)).toEqual([all[0], (all[0] ?? 0) + 20_000, (all[0] ?? 0) + 40_000]);
+  });
+
+  it("runs only the newest of several due times that it missed", async () => {
+    const orb = await orbWith({ cron: "0 0 0 * * *" });
+    await planUntil(orb, Date.now() - 3 * 86_400_000 - 10_000);
+    work();
     await until(called, (all) => all.length >= 1);
-    await first.stop();
-    const before = called().length;
+    const midnight = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+    expect(times()).toEqual([midnight]);
     await until(
-      () => ticks(orb),
-      (all) => all.length >= before + 3,
+      () => waitingFor(orb),
+      (all) => all.length === 1,
     );
-    const second = work();
-    await until(called, (all) => all.length >= before + 3);
-    await second.stop();
-    // The tick that was interrupted by the stop is delivered again, possibly after later ones.
-    const inOrder = called().toSorted((a, b) => a - b);
-    expect(inOrder).toEqual((await ticks(orb)).slice(0, inOrder.length));
-    const caughtUp = called().length;
-    const missed = await until(
-      () => ticks(orb),
-      (all) => all.length >= caughtUp + 3,
+    expect(await waitingFor(orb)).toEqual([midnight + 86_400_000]);
+  });
+
+  it("drops a tick that the broker has delivered late, if the schedule was due again since", async () => {
+    const orb = await orbWith({ cron: "0 0 0 * * *" });
+    const midnight = Math.floor(Date.now() / 86_400_000) * 86_400_000;
+    const [earlier, live] = [midnight - 2 * 86_400_000, await requireLive(deps, orb)];
+    await planUntil(orb, earlier);
+    const [schedule] = live.document.schedules ?? [];
+    if (schedule === undefined) throw new Error("no schedule");
+    const tick: ScheduleTick = { v: 2, at: earlier, rhythm: rhythmOf(live, schedule) };
+    await deps.store.append(streams.hooks, {
+      subject: subjects.hookTicks(orb, "strike"),
+      data: JSON.stringify(tick),
+    });
+    work();
+    await until(called, (all) => all.length >= 1);
+    expect(times()).toEqual([midnight]);
+  });
+
+  it("follows the broker's clock after it was set back by more than an hour, and waits if it was less", async () => {
+    const [far, near] = [await orbWith({ cron: "0 0 0 * * *" }), await orbWith({ cron: "0 0 * * * *" })];
+    const [year, minutes] = [Date.now() + 365 * 86_400_000, Date.now() + 30 * 60_000];
+    await planUntil(far, year);
+    await planUntil(near, minutes);
+    work();
+    const [next] = await until(
+      () => waitingFor(far),
+      (all) => all.length === 1,
     );
-    work({}, { ...deps, clock: { now: () => Date.now() + LATE_MS + 10_000 } });
-    const after = await until(called, (all) => all.length > caughtUp);
-    expect(after[caughtUp]).toBeGreaterThanOrEqual(missed.at(-1) ?? 0);
+    expect(next).toBe((Math.floor(Date.now() / 86_400_000) + 1) * 86_400_000);
+    expect(await waitingFor(near)).toEqual([]);
+  });
+
+  it("is planned once for each due time by processes that plan at the same time", async () => {
+    const orb = await orbWith({});
+    const planners = Array.from({ length: 3 }, () => [new Definitions(deps), new Crons(deps)] as const);
+    for (let round = 0; round < 8; round++) {
+      await Promise.all(
+        planners.map(async ([definitions, crons]) => {
+          await definitions.refresh();
+          crons.forget();
+          await crons.look();
+          await crons.reconcile(definitions.orbs);
+        }),
+      );
+      await new Promise((resolve) => setTimeout(resolve, 1_000));
+    }
+    const found = await deps.store.scan(streams.hooks, subjects.hookTicks(orb, "strike"), page);
+    const all = found.messages.map((message) => message.json<ScheduleTick>().at);
+    expect(all.length).toBeGreaterThanOrEqual(6);
+    expect(all).toEqual(all.map((_, index) => (all[0] ?? 0) + index * 1_000));
   });
 
   it("follows a change of its times, and its handler gets the input of the newest publication", async () => {
@@ -151,7 +227,7 @@ describe("a schedule", () => {
       () => service.calls.at(-1)?.input,
       (input) => String(input) === "newer",
     );
-    expect(called()).toEqual((await ticks(orb)).slice(0, called().length));
+    expect(called()).toEqual((await ticks(orb)).map(({ at }) => at).slice(0, called().length));
     await updateOrb(deps, admin, { orb, document: documentOf(orb), publish: true });
     await until(
       () => crons(orb),
@@ -185,7 +261,7 @@ describe("a schedule", () => {
     expect(calls()).toBe(count);
   });
 
-  it("skips the due times at which its orb was not published", async () => {
+  it("skips the due times at which its orb was not published, also if no process ran meanwhile", async () => {
     const orb = await orbWith({});
     const first = work();
     await until(called, (all) => all.length >= 1);
@@ -195,17 +271,11 @@ describe("a schedule", () => {
       () => ticks(orb),
       (all) => all.length >= called().length + 2,
     );
-    const second = work();
-    await until(
-      () => crons(orb),
-      (all) => all.length === 0,
-    );
-    await second.stop();
     const count = called().length;
     await publishOrb(deps, admin, { orb });
     work();
     const all = await until(called, (now) => now.length > count);
-    expect(all[count]).toBeGreaterThan(missed.at(-1) ?? 0);
+    expect(all[count]).toBeGreaterThan(missed.at(-1)?.at ?? 0);
   });
 });
 

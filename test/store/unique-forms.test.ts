@@ -7,12 +7,18 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { requireLive } from "../../shared/definition/stored/live.ts";
+import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { backfillForms } from "../../shared/entry/migrate/backfill-forms.ts";
-import { streams } from "../../shared/store/subjects.ts";
+import { backfillExisting } from "../../shared/entry/migrate/publishing.ts";
+import { completeForms } from "../../shared/orb/backfill-forms.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { buckets, streams } from "../../shared/store/subjects.ts";
 import { startBroker, type TestBroker } from "../support/broker.ts";
 import { countingStore } from "../support/counting.ts";
-import { admin, failureOf, installOrb, type TestDeps, testDeps } from "../support/entries.ts";
+import { admin, definition, failureOf, installOrb, type TestDeps, testDeps } from "../support/entries.ts";
 
 let broker: TestBroker;
 let today: LiveOrb;
@@ -71,6 +77,15 @@ const remove = (orb: LiveOrb, id: string) => deleteEntry(deps, admin, { orbId: "
 const taken = async (work: Promise<unknown>) => expect((await failureOf(work)).code).toBe("unique_conflict");
 const nfd = (text: string) => text.normalize("NFD");
 
+/** Completes the keys of an application, as each start of this version does. Returns the calls of the store. */
+async function startAgain(orb: string): Promise<string[]> {
+  const counting = countingStore(broker.store("fn"));
+  const record = (await liveRecord(deps, orb))?.record;
+  if (record === undefined) throw new Error("no definition");
+  expect(await completeForms({ ...deps, store: counting.store }, record)).toEqual([]);
+  return counting.calls;
+}
+
 /** Counts the reservations. */
 async function standing(): Promise<number> {
   const { messages } = await broker
@@ -100,9 +115,9 @@ test.each(["slug", "serial"])(
     await change(before, live.id, { [name]: "draft" });
     // The reservation blocks the same form at once, and every other form after the backfill.
     await taken(create(today, { [name]: nfd("é") }));
-    expect(await backfillForms(deps, today)).toEqual([]);
+    expect((await backfillForms(deps, today)).shared).toEqual([]);
     for (const text of ["é", "à", "e\u200b\u0301"]) await taken(create(today, { [name]: text }));
-    expect(await backfillForms(deps, today)).toEqual([]);
+    expect((await backfillForms(deps, today)).shared).toEqual([]);
     // The backfill creates no revision. The next revision has the index keys.
     expect((await loadEntry(deps, "forms", old.id))?.head.revision).toBe(1);
     // An older instance that writes the entry again drops the normal form. A backfill reserves it again.
@@ -120,7 +135,7 @@ test("the backfill reports entries that share a value in different forms, and bo
   const first = (await create(before, { slug: nfd("ü") })).snapshot;
   const second = (await create(before, { slug: "ü" })).snapshot;
   const shared = { orb: "forms", module: "news", schema: "post", field: "slug" };
-  const [told, ...more] = await backfillForms(deps, today);
+  const [told, ...more] = (await backfillForms(deps, today)).shared;
   expect([more, told?.ids.toSorted()]).toEqual([[], [first.id, second.id].sort()]);
   expect(told).toMatchObject(shared);
   // Both entries can be written, and neither can switch to the other's form.
@@ -135,7 +150,7 @@ test("the backfill reports entries that share a value in different forms, and bo
   await taken(create(today, { slug: nfd("ü") }));
   await remove(today, second.id);
   expect(await standing()).toBe(0);
-  expect(await backfillForms(deps, today)).toEqual([]);
+  expect((await backfillForms(deps, today)).shared).toEqual([]);
 });
 
 test("plain text takes no additional request or reservation, another form takes one reservation", async () => {
@@ -158,4 +173,70 @@ test("plain text takes no additional request or reservation, another form takes 
   const plain = await calls({ slug: "plain" });
   expect(plain.claims).toBe(1);
   expect(await calls({ slug: nfd("ö") })).toEqual({ calls: plain.calls, claims: 2 });
+});
+
+test("a return to an older version, and then to this one, leaves no value unreserved", async () => {
+  await startAgain("forms");
+  for (const round of [1, 2]) {
+    const text = `â${round}`;
+    // An older version creates an entry, and changes one of this version.
+    const own = (await create(today, { slug: `own${round}` })).snapshot;
+    const old = (await create(before, { slug: nfd(text) })).snapshot;
+    await change(before, own.id, { slug: nfd(`ê${round}`) });
+    await startAgain("forms");
+    for (const form of [text, `ê${round}`]) await taken(create(today, { slug: form }));
+    for (const { id } of [old, own]) await remove(today, id);
+  }
+  await startAgain("forms");
+  expect(await startAgain("forms")).toEqual(["streamInfo", "get"]);
+  expect(await standing()).toBe(0);
+});
+
+test("a field that an older version made unique has all reservations when this version runs again", async () => {
+  const document = (unique: boolean) => ({
+    id: "later",
+    modules: [
+      {
+        id: "news",
+        type: "CONTENT" as const,
+        schemas: [{ id: "post", fields: [{ name: "slug", type: "string" as const, unique }] }],
+      },
+    ],
+  });
+  await createOrb(deps, admin, { document: document(false), publish: true });
+  const place = { orbId: "later", module: "news", schema: "post" };
+  const write = (orb: LiveOrb, slug: string) => createEntry(deps, admin, { ...place, orb, values: { slug } });
+  const first = await liveRecord(deps, "later");
+  const plain = await requireLive(deps, "later");
+  for (const text of ["ä", "ë"]) await write(plain, nfd(text));
+  await startAgain("later");
+
+  // An older version stores no version of the forms, and reserves the values as written.
+  const { compiled, document: published } = definition(document(true), 2);
+  const { forms: _, ...record } = { ...first?.record, revision: 2, document: published };
+  await broker.store("operator").kvPut(buckets.orbs, "later", JSON.stringify(record));
+  const older = withoutForms(compiled);
+  const schema = older.schema("news", "post");
+  if (schema === undefined) throw new Error("no schema");
+  await backfillExisting(deps, { orb: "later", revision: 2, compiled: older }, schema);
+  const unique = await requireLive(deps, "later");
+
+  await startAgain("later");
+  for (const form of ["ä", "ë"]) await taken(write(unique, form));
+  expect(await startAgain("later")).toEqual(["streamInfo", "get"]);
+});
+
+test("reads no entry again after a publication of this version", async () => {
+  const field = { name: "slug", type: "string" as const, unique: true };
+  const document = (name: string) => ({
+    id: "chain",
+    name,
+    modules: [{ id: "news", type: "CONTENT" as const, schemas: [{ id: "post", fields: [field] }] }],
+  });
+  await createOrb(deps, admin, { document: document("one"), publish: true });
+  const place = { orbId: "chain", module: "news", schema: "post", values: { slug: "a" } };
+  await createEntry(deps, admin, { ...place, orb: await requireLive(deps, "chain") });
+  expect(await startAgain("chain")).toContain("append");
+  await updateOrb(deps, admin, { orb: "chain", document: document("two"), publish: true });
+  expect(await startAgain("chain")).not.toContain("append");
 });

@@ -3,6 +3,7 @@ import { mkdtempSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, expect, it } from "vitest";
+import { programsIn } from "../../scripts/bundle/layout.ts";
 import { openImages } from "../../scripts/images/pool.ts";
 import { contentOf } from "../../shared/files/download.ts";
 import { type FileRecord, readRecord } from "../../shared/files/record.ts";
@@ -16,11 +17,13 @@ import { fileAlbum, partsOf, sha256 } from "../support/album.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { failureOf, type TestDeps, testDeps } from "../support/entries.ts";
 import { BLUE, picture, png, RED } from "../support/images.ts";
+import { testPrograms } from "../support/programs.ts";
 import { until } from "../support/races.ts";
 
 const album = await fileAlbum([{ name: "image", type: "file" }]);
 const { store, operator, live, ann, sweepLater } = album;
-const images = openImages();
+const { imageThread, images: codecs } = programsIn(testPrograms());
+const images = openImages(imageThread, codecs);
 afterAll(() => images.stop());
 const deps: TestDeps = { ...testDeps(store), images: images.make };
 const small = variantOf({ w: 20, h: 20, fit: "cover" });
@@ -40,7 +43,7 @@ async function upload(width: number, lifetime = 3_600): Promise<FileRecord> {
 }
 
 const variant = (file: FileRecord, wanted = small, by: TestDeps = deps) =>
-  variantFile(by, live.orb, file, wanted);
+  variantFile(by, live, file, wanted);
 const gone = (id: string) => until(async () => (await readRecord(deps, live.orb, id)) === null);
 
 const subjects = async (stream: string, filter: string) => (await album.subjects(stream, filter)).sort();
@@ -111,7 +114,7 @@ it("does not decode an image at once again that ended the image worker", async (
     script,
     'import { parentPort } from "node:worker_threads"; parentPort.on("message", () => process.exit(1));',
   );
-  const dying = openImages(script);
+  const dying = openImages(script, codecs);
   const file = await upload(105);
   const failing = { ...deps, images: dying.make };
   expect((await failureOf(variant(file, small, failing))).code).toBe("images_failed");

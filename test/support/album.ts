@@ -32,6 +32,15 @@ export async function fileAlbum(fields: Fields) {
      * has expired.
      */
     sweepLater: () => sweepFiles({ ...deps, clock: { now: () => Date.now() + 3 * 86_400_000 } }),
+    /** Returns the subjects of a stream's chunks, without reading these. */
+    chunks: async (stream: string, filter: string): Promise<string[]> => {
+      const asked = JSON.stringify({ subjects_filter: filter });
+      const reply = await operator.request(`$JS.API.STREAM.INFO.${stream}`, asked, { timeoutMs: 20_000 });
+      const { state } = JSON.parse(Buffer.from(reply.data).toString()) as {
+        state?: { subjects?: Record<string, number> };
+      };
+      return Object.keys(state?.subjects ?? {}).sort();
+    },
     /** Returns the subjects of a stream that hold a message with a body. */
     subjects: async (stream: string, filter: string): Promise<string[]> => {
       const { messages } = await operator.scan(stream, filter, { fromSeq: 1, limit: 1000, maxBytes: 32e6 });

@@ -81,7 +81,7 @@ export async function startBroker(
     tcpUrl: { value: (user: TestUser = "operator") => `nats://${user}:${user}@127.0.0.1:${broker.port}` },
     store: {
       value: (user: TestUser = "fn", more: Partial<StoreOptions> = {}) => {
-        const store = looking(openStore({ ...access(user), ...more }));
+        const store = looking(openStore({ ...access(user), requestTimeoutMs: 20_000, ...more }));
         stores.push(store);
         return store;
       },

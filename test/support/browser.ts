@@ -1,5 +1,6 @@
 import {
   type Browser,
+  type BrowserContext,
   type BrowserContextOptions,
   type CDPSession,
   chromium,
@@ -36,18 +37,29 @@ const FLAGS = [
   "--disable-dev-shm-usage",
 ];
 
-/** Starts a real headless Chromium. Use it with `await using`. */
-export async function launchChromium(): Promise<TestBrowser> {
+/** The browser of this worker. Starting one takes about two seconds, so all files of a worker use the same. */
+let running: Promise<Browser> | undefined;
+
+/** Starts a real headless Chromium. It ends with its worker. */
+async function start(): Promise<Browser> {
   const executablePath = findChromium();
   if (executablePath === undefined)
     throw new Error("There is no Chromium: run the tests with npm test, which installs one.");
   // Chromium's sandbox does not work for root, which many containers use.
   const args = process.getuid?.() === 0 ? ["--no-sandbox", ...FLAGS] : FLAGS;
-  const browser = await chromium.launch({ executablePath, headless: true, args });
+  return chromium.launch({ executablePath, headless: true, args });
+}
+
+/** Opens the worker's Chromium. Use it with `await using`: at its end, the pages that were opened with it close. */
+export async function launchChromium(): Promise<TestBrowser> {
+  running ??= start();
+  const browser = await running;
+  const contexts: BrowserContext[] = [];
   return {
     browser,
     async page({ authenticator = true, ...options } = {}) {
       const context = await browser.newContext(options);
+      contexts.push(context);
       const page = await context.newPage();
       const cdp = await context.newCDPSession(page);
       let authenticatorId: string | undefined;
@@ -83,6 +95,8 @@ export async function launchChromium(): Promise<TestBrowser> {
         },
       };
     },
-    [Symbol.asyncDispose]: () => browser.close(),
+    async [Symbol.asyncDispose]() {
+      for (const context of contexts) await context.close();
+    },
   };
 }

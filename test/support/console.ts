@@ -2,7 +2,7 @@
 import { basename } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
-import { serveNode } from "../../scripts/host/node.ts";
+import { serveProcess } from "../../scripts/host/process.ts";
 import { adminToken, call } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
 import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
@@ -21,12 +21,24 @@ type Width = keyof typeof SIZES;
  */
 const CHOSEN: Readonly<Record<string, readonly [Host, Width]>> = {
   "console.test.ts": ["workerd", "desktop"],
+  "console-comfort.test.ts": ["node", "desktop"],
+  "console-deleting.test.ts": ["node", "phone"],
   "console-entries.test.ts": ["node", "desktop"],
   "console-entry.test.ts": ["workerd", "phone"],
+  "console-files.test.ts": ["node", "desktop"],
   "console-handlers.test.ts": ["workerd", "phone"],
+  "console-leave.test.ts": ["node", "desktop"],
+  "console-words.test.ts": ["node", "desktop"],
+  "console-names.test.ts": ["workerd", "desktop"],
   "console-path.test.ts": ["node", "phone"],
+  "console-fields.test.ts": ["node", "desktop"],
+  "console-objects.test.ts": ["node", "desktop"],
   "console-people.test.ts": ["workerd", "desktop"],
+  "console-references.test.ts": ["workerd", "desktop"],
+  "console-rich-text.test.ts": ["node", "desktop"],
+  "console-search.test.ts": ["node", "phone"],
   "console-schema.test.ts": ["node", "phone"],
+  "console-typed.test.ts": ["node", "desktop"],
 };
 
 /**
@@ -110,7 +122,7 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   }
 
   beforeAll(async () => {
-    const serve = host === "node" ? { serve: serveNode } : {};
+    const serve = host === "node" ? { serve: serveProcess } : {};
     [platform, chromium] = await Promise.all([sharedPlatform({ ...options, ...serve }), launchChromium()]);
     token = await adminToken(platform);
     const made = await call(platform, "POST", "/api/_auth/invitations", { token });

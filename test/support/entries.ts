@@ -1,8 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Actor } from "../../shared/access/actor.ts";
-import { compileOrb } from "../../shared/definition/compile.ts";
+import { type Principal, principalIn } from "../../shared/access/authorize.ts";
+import { type CompiledSchema, compileOrb } from "../../shared/definition/compile.ts";
 import { type OrbDocumentInput, orbDocumentSchema } from "../../shared/definition/document/document.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { withNames } from "../../shared/entry/model/names.ts";
+import type { StoredValues } from "../../shared/entry/model/snapshot.ts";
+import { Reading } from "../../shared/entry/read/reading.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
@@ -29,6 +33,20 @@ export function user(sub: string, role: "owner" | "admin" | "user" = "user", rea
 }
 
 /** The dependencies of the platform's operations in a test: a real store, and a clock that the test sets. */
+/** Returns an actor with its rights in an application. */
+export const callerIn = (actor: Actor, { orb, compiled }: Pick<LiveOrb, "orb" | "compiled">): Principal =>
+  principalIn(actor, orb, compiled);
+
+/** Returns what an actor may read of a schema. */
+export function readAs(
+  actor: Actor,
+  orb: Pick<LiveOrb, "orb" | "compiled" | "revision">,
+  schema: CompiledSchema,
+  latest = false,
+): Reading {
+  return Reading.of(callerIn(actor, orb), orb, schema, latest);
+}
+
 export interface TestDeps extends HandlerDeps {
   store: LookingStore;
   clock: { now(): number };
@@ -68,6 +86,7 @@ export function testDeps(store: Store, more: Partial<HandlerDeps["config"]> = {}
     config: {
       publicUrl: "http://localhost",
       allowedOrigins: [],
+      hosts: [],
       replicas: 1,
       jwtSigningKeys: "[]",
       encryptionKeys: JSON.stringify([{ kid: "k1", k: key() }]),
@@ -193,3 +212,9 @@ export const SHOP: OrbDocumentInput = {
     },
   ],
 };
+
+/** Returns the values of a stored revision, under their stored names. */
+export function storedValues(stored: { values: StoredValues } | null | undefined): Record<string, unknown> {
+  if (stored === null || stored === undefined) return {};
+  return withNames(undefined, { module: "", schema: "", ...stored }).values;
+}

@@ -10,7 +10,9 @@ import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
 import { lastingBroker } from "../../scripts/platform/platform.ts";
 import { tempDir } from "./broker.ts";
+import { GO_ENV } from "./lacking.ts";
 import { ANY, type Block, blocksOf, matches, member } from "./page.ts";
+import { testPrograms } from "./programs.ts";
 
 export const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -69,10 +71,10 @@ function childrenOf(pid: number): number[] {
   }
 }
 
-/** Runs one page. Use it with `await using`: it stops what the page started. */
+/** Runs pages, one after the other. Use it with `await using`: it stops what the pages started. */
 export class Runner implements AsyncDisposable {
   readonly dir = tempDir("guide");
-  readonly #page: string;
+  #page = "";
   readonly #stage: Stage;
   readonly #running: ChildProcess[] = [];
   /** Code blocks that were skipped on this machine, with the reason. */
@@ -82,8 +84,7 @@ export class Runner implements AsyncDisposable {
   /** The last JSON document that a block printed. */
   answer: unknown;
 
-  constructor(page: string, stage: Stage) {
-    this.#page = page;
+  constructor(stage: Stage) {
     this.#stage = stage;
     // Link the project's files into this folder, so that npm and Node find them. Files that the page writes stay in
     // this folder.
@@ -99,8 +100,9 @@ export class Runner implements AsyncDisposable {
     );
   }
 
-  /** Runs every block of the page. */
-  async run(): Promise<void> {
+  /** Runs every block of a page. Files and variables of earlier pages stay. */
+  async run(page: string): Promise<void> {
+    this.#page = page;
     for (const block of blocksOf(readFileSync(join(root, this.#page), "utf8"))) {
       try {
         await this.#block(block);
@@ -229,8 +231,10 @@ export class Runner implements AsyncDisposable {
         HOME,
         NODE_COMPILE_CACHE,
         PYTHONPATH,
+        ...GO_ENV,
         CURL_HOME: this.dir,
         NATS_SERVER_BIN: lastingBroker(),
+        PROGRAMS_DIR: testPrograms(),
         ...this.#stage.env,
       },
     });

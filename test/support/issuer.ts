@@ -3,7 +3,8 @@
  * sign-in.
  */
 import { createServer, type ServerResponse } from "node:http";
-import { base64url, exportJWK, generateKeyPair, SignJWT } from "jose";
+import { gzipSync } from "node:zlib";
+import { base64url, exportJWK, exportSPKI, generateKeyPair, type JWK, SignJWT } from "jose";
 import { expect } from "vitest";
 import { call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
@@ -12,11 +13,24 @@ import type { TestPlatform } from "./platform.ts";
 export interface Misbehaviour {
   /** Claims that replace or extend those of the ID token. Undefined removes a claim. */
   claims?: Record<string, unknown>;
-  /** `none`: the ID token has no signature; `other`: it is signed with a key that the provider does not publish. */
-  signature?: "none" | "other";
-  discovery?: "hangs" | "huge" | "redirects" | Record<string, unknown>;
-  token?: "hangs" | "huge" | "redirects" | "fails";
+  /**
+   * `none`: the ID token has no signature; `other`: it is signed with a key that the provider does not publish; `public`:
+   * it is signed with HS256, and the public key as the secret.
+   */
+  signature?: "none" | "other" | "public";
+  /** Members that extend the header of the ID token. */
+  header?: Record<string, unknown>;
+  discovery?: Failing | Record<string, unknown>;
+  token?: Failing | Record<string, unknown>;
+  /** Published keys, made from the key that signs ID tokens. */
+  jwks?: Failing | ((key: JWK) => unknown);
 }
+
+/**
+ * `drips`: a byte a second, without end. `unpacks`: a small body that is large after decompression. `challenges`: a
+ * header that takes long to parse.
+ */
+type Failing = "hangs" | "huge" | "redirects" | "fails" | "drips" | "unpacks" | "challenges";
 
 export interface Issuer extends AsyncDisposable {
   issuer: string;
@@ -29,13 +43,26 @@ export interface Issuer extends AsyncDisposable {
   nonces: Map<string, string>;
 }
 
-function misbehave(response: ServerResponse, how: "hangs" | "huge" | "redirects" | "fails"): void {
+function misbehave(response: ServerResponse, how: Failing): void {
   switch (how) {
     case "hangs":
       return;
     case "huge":
       response.writeHead(200, { "content-type": "application/json" });
       response.end(`{"filler":"${"x".repeat(2_000_000)}"}`);
+      return;
+    case "drips": {
+      response.writeHead(200, { "content-type": "application/json" }).write("{");
+      const more = setInterval(() => response.write(" "), 1_000);
+      response.once("close", () => clearInterval(more));
+      return;
+    }
+    case "challenges":
+      response.writeHead(401, { "www-authenticate": Array(2_000).fill("B a=").join(", ") }).end("{}");
+      return;
+    case "unpacks":
+      response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
+      response.end(gzipSync(Buffer.alloc(64 * 1024 * 1024, " ")));
       return;
     case "redirects":
       response.writeHead(302, { location: "http://127.0.0.1:1/" }).end();
@@ -56,16 +83,21 @@ export async function startIssuer(): Promise<Issuer> {
     const now = Math.floor(Date.now() / 1000);
     const basic = { iss: made.issuer, aud: made.clientId, sub: "ann", iat: now, exp: now + 300, nonce };
     const claims = JSON.parse(JSON.stringify({ ...basic, ...made.behave.claims })) as Record<string, unknown>;
-    const { signature } = made.behave;
+    const { signature, header } = made.behave;
     if (signature === "none") {
       const part = (value: unknown) => base64url.encode(JSON.stringify(value));
       return `${part({ alg: "none" })}.${part(claims)}.`;
     }
+    if (signature === "public") {
+      const secret = new TextEncoder().encode(await exportSPKI(key.publicKey));
+      return new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid: "1" }).sign(secret);
+    }
     const { privateKey } = signature === "other" ? other : key;
-    return new SignJWT(claims).setProtectedHeader({ alg: "RS256", kid: "1" }).sign(privateKey);
+    const head = { alg: "RS256", kid: "1", ...header };
+    return new SignJWT(claims).setProtectedHeader(head).sign(privateKey, { crit: { x: true } });
   };
   const server = createServer((request, response) => {
-    const { discovery, token } = made.behave;
+    const { discovery, token, jwks } = made.behave;
     if (request.url === "/.well-known/openid-configuration") {
       if (typeof discovery === "string") return misbehave(response, discovery);
       return answer(response, {
@@ -79,8 +111,12 @@ export async function startIssuer(): Promise<Issuer> {
       });
     }
     if (request.url === "/jwks") {
+      if (typeof jwks === "string") return misbehave(response, jwks);
       exportJWK(key.publicKey).then(
-        (jwk) => answer(response, { keys: [{ ...jwk, kid: "1", alg: "RS256", use: "sig" }] }),
+        (jwk) => {
+          const published = { ...jwk, kid: "1", alg: "RS256", use: "sig" };
+          answer(response, jwks === undefined ? { keys: [published] } : jwks(published));
+        },
         () => response.destroy(),
       );
       return;
@@ -92,12 +128,15 @@ export async function startIssuer(): Promise<Issuer> {
     request.on("end", () => {
       const body = new URLSearchParams(text);
       made.exchanged.push({ body, authorization: request.headers.authorization });
-      if (token !== undefined) return misbehave(response, token);
+      if (typeof token === "string") return misbehave(response, token);
       const code = body.get("code") ?? "";
       if (used.has(code)) return answer(response, { error: "invalid_grant" }, 400);
       used.add(code);
       idToken(made.nonces.get(code)).then(
-        (id_token) => answer(response, { access_token: "a-token-of-ann", token_type: "Bearer", id_token }),
+        (id_token) => {
+          const tokens = { access_token: "a-token-of-ann", token_type: "Bearer", id_token };
+          answer(response, { ...tokens, ...token });
+        },
         () => response.destroy(),
       );
     });

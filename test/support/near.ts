@@ -3,6 +3,7 @@ import { type NodeFunctions, serveNode } from "../../scripts/host/node.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { admin, type call as Call, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
+import { testPrograms } from "./programs.ts";
 
 type Answer = Awaited<ReturnType<typeof Call>>;
 
@@ -51,7 +52,7 @@ export async function serveBeside(
   log: (line: string) => void = () => undefined,
 ): Promise<NodeFunctions> {
   const bindings = { ...hostBindings(platform), ...variables };
-  return serveNode({ host: "127.0.0.1", port: await freePort(), bindings, log });
+  return serveNode({ host: "127.0.0.1", port: await freePort(), bindings, log, programs: testPrograms() });
 }
 
 /** Starts a host for a platform. @param variables further settings of the host */

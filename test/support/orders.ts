@@ -1,5 +1,5 @@
 /** The order services of scripts/examples, in TypeScript, Python and Go. */
-import { execFile, spawn, spawnSync } from "node:child_process";
+import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
 import { copyFileSync, mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -8,9 +8,8 @@ import { promisify } from "node:util";
 import { expect } from "vitest";
 import { call } from "./auth.ts";
 import { tempDir } from "./broker.ts";
+import { GO_ENV, has } from "./lacking.ts";
 
-/** Returns whether a program is installed on this machine. */
-export const has = (program: string) => spawnSync(program, ["--version"]).error === undefined;
 /** Runs a program and returns its output. */
 export const run = promisify(execFile);
 
@@ -42,7 +41,7 @@ export async function placeOrders(
   for (const [language, dir, ...command] of await orderServices()) {
     const child = spawn(command[0] ?? "", command.slice(1), {
       cwd: dir,
-      env: { ...process.env, ...env },
+      env: { ...process.env, ...GO_ENV, ...env },
       stdio: ["ignore", "pipe", "pipe"],
       detached: true,
     });

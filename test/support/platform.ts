@@ -1,6 +1,4 @@
-import { readFileSync } from "node:fs";
 import { connect } from "nats";
-import { afterAll, inject } from "vitest";
 import { type Environment, readSettings } from "../../scripts/config/settings.ts";
 import {
   lastingBroker,
@@ -15,6 +13,7 @@ import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "./broker.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
 import { type LookingStore, looking } from "./looking.ts";
+import { testPrograms } from "./programs.ts";
 
 /** A complete platform: real broker and real functions in workerd, on free ports in its own folder. */
 export interface TestPlatform extends Platform {
@@ -25,7 +24,7 @@ export interface TestPlatform extends Platform {
   /** A store with the provisioning user's rights, closed together with the platform. */
   store(): LookingStore;
   /** A store with all rights, closed together with the platform. */
-  operatorStore(): LookingStore;
+  operatorStore(more?: Partial<ConnectOptions>): LookingStore;
 }
 
 /** Options of {@link startPlatform}. */
@@ -38,12 +37,6 @@ export interface TestPlatformOptions {
   hooks?: boolean;
   /** Starts a host that serves the functions instead of workerd. */
   serve?: StartOptions["serve"];
-}
-
-function bundle(): string {
-  const made = inject("bundle");
-  if ("error" in made) throw new Error(`The functions cannot be bundled: ${made.error}`);
-  return readFileSync(made.path, "utf8");
 }
 
 /** Starts a platform. Use it with `await using`. */
@@ -62,10 +55,10 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     natsServer: lastingBroker(),
     streams: options.streams ?? false,
     hooks: options.hooks ?? false,
-    bundle: bundle(),
+    programs: testPrograms(),
     // `PLATFORM_HOST=node npm test -- test/http` runs everything on the long-lived host.
     ...(process.env.TEST_HOST === "node"
-      ? { serve: (await import("../../scripts/host/node.ts")).serveNode }
+      ? { serve: (await import("../../scripts/host/process.ts")).serveProcess }
       : {}),
     ...(options.serve === undefined ? {} : { serve: options.serve }),
     say: (line) => logs.push(line),
@@ -78,8 +71,9 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     const leaks = leaksIn(logs.join("\n"), secretsOf(platform.bindings));
     if (leaks.length > 0) throw new Error(`The platform's log holds secrets: ${leaks.join(", ")}`);
   };
-  const open = (access: ConnectOptions): LookingStore => {
-    const store = looking(openStore(access));
+  const open = (access: ConnectOptions, more: Partial<ConnectOptions> = {}): LookingStore => {
+    // On a busy machine, requests of a test that prepares much data take longer than those of a client may.
+    const store = looking(openStore({ ...access, requestTimeoutMs: 20_000, silentMs: 20_000, ...more }));
     stores.push(store);
     return store;
   };
@@ -88,7 +82,7 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     logs,
     origin: platform.settings.publicUrl,
     store: () => open(platform.brokerAccess),
-    operatorStore: () => open(platform.operatorAccess),
+    operatorStore: (more) => open(platform.operatorAccess, more),
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -123,9 +117,9 @@ export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatf
   return shared;
 }
 
-// Runs after the file's own `afterAll` hooks.
-afterAll(async () => {
+/** Stops the file's platform. The set-up of each file calls this after the file's own `afterAll` hooks. */
+export async function stopShared(): Promise<void> {
   const running = shared;
   shared = undefined;
   if (running !== undefined) await (await running).stop();
-});
+}

@@ -1,51 +1,91 @@
 import { relative } from "node:path";
 import { BaseSequencer, type TestSpecification } from "vitest/node";
 
-/**
- * The slowest test files, longest first. They start first, so that no worker runs one of them alone at the end. Files
- * that are not listed follow by size.
- */
-const LONGEST: readonly string[] = [
-  "test/faults/slow.test.ts",
-  "test/contract/schemathesis.test.ts",
-  "test/http/read-budget.test.ts",
-  "test/http/authority-orb.test.ts",
-  "test/http/streams-projection.test.ts",
-  "test/docs/guides.test.ts",
-  "test/faults/production.test.ts",
-  "test/faults/restore.test.ts",
-  "test/contract/streams.test.ts",
-  "test/faults/rolling.test.ts",
-  "test/http/streams.test.ts",
-  "test/http/live-lists.test.ts",
-  "test/http/credentials-walk.test.ts",
-  "test/http/host.test.ts",
-  "test/contract/package.test.ts",
-  "test/contract/openapi.test.ts",
+/** Test files that mostly wait, the slowest first: for elections, time limits, and programs that start again. */
+const WAITING: readonly string[] = [
   "test/faults/cluster-authority.test.ts",
-  "test/contract/mcp.test.ts",
-  "test/contract/deploy.test.ts",
-  "test/faults/backup.test.ts",
   "test/faults/cluster.test.ts",
-  "test/store/numbered-log.test.ts",
-  "test/http/quotas.test.ts",
-  "test/http/answer-file.test.ts",
-  "test/faults/acknowledged.test.ts",
+  "test/faults/slow.test.ts",
   "test/faults/leader-contact.test.ts",
-  "test/faults/schedules.test.ts",
+  "test/faults/restore.test.ts",
+  "test/faults/acknowledged.test.ts",
   "test/faults/silent.test.ts",
-  "test/faults/hostile.test.ts",
   "test/faults/link.test.ts",
+  "test/faults/rolling.test.ts",
+  "test/faults/streams-replicas.test.ts",
+  "test/contract/deploy.test.ts",
+  "test/contract/client-outage.test.ts",
+  "test/http/streams-projection.test.ts",
+  "test/http/streams.test.ts",
+  "test/faults/load.test.ts",
+  "test/faults/full-disk.test.ts",
+  "test/faults/host-built.test.ts",
+  "test/faults/streams.test.ts",
+  "test/faults/stream-loss.test.ts",
+  "test/faults/start.test.ts",
+  "test/faults/backup.test.ts",
+  "test/faults/schedules.test.ts",
+  "test/store/schedules.test.ts",
+  "test/store/hooks-after.test.ts",
+  "test/http/live-lists.test.ts",
+  "test/http/orbs-returning.test.ts",
+  "test/store/entry-purge.test.ts",
 ];
 
-/** Orders test files so that all workers end at about the same time, even without the results of an earlier run. */
-export class LongestFirst extends BaseSequencer {
+/** Test files that take the processor for longest. */
+const LONGEST: readonly string[] = [
+  "test/contract/generated-clients.test.ts",
+  "test/contract/schemathesis.test.ts",
+  "test/faults/production.test.ts",
+  "test/contract/hostile-server.test.ts",
+  "test/contract/streams.test.ts",
+  "test/contract/imports.test.ts",
+  "test/contract/image-corpora.test.ts",
+  "test/http/read-budget.test.ts",
+  "test/docs/guides.test.ts",
+  "test/contract/package.test.ts",
+  "test/contract/mcp.test.ts",
+  "test/faults/doctor.test.ts",
+  "test/faults/hostile.test.ts",
+  "test/http/credentials-walk.test.ts",
+  "test/http/authority-orb.test.ts",
+  "test/contract/openapi.test.ts",
+  "test/browser/console-entry.test.ts",
+  "test/browser/console-entries.test.ts",
+  "test/browser/console-schema.test.ts",
+  "test/faults/upgrade.test.ts",
+  "test/http/host.test.ts",
+  "test/contract/imports-exact.test.ts",
+  "test/http/access-oauth-attacks.test.ts",
+];
+
+/** Of so many files that start, one is a file that mostly waits, until none is left. */
+const WAITING_EVERY = 3;
+
+/**
+ * Orders test files so that some wait while others use the processor, and that all workers end at about the same time,
+ * even without the results of an earlier run.
+ */
+export class InterleavedSequencer extends BaseSequencer {
   override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
     const { root } = this.ctx.config;
-    const rank = ({ moduleId }: TestSpecification) => {
-      const at = LONGEST.indexOf(relative(root, moduleId));
-      return at < 0 ? LONGEST.length : at;
-    };
-    return (await super.sort(files)).sort((a, b) => rank(a) - rank(b));
+    const rankIn =
+      (list: readonly string[]) =>
+      ({ moduleId }: TestSpecification) => {
+        const at = list.indexOf(relative(root, moduleId));
+        return at < 0 ? list.length : at;
+      };
+    const [waits, length] = [rankIn(WAITING), rankIn(LONGEST)];
+    const isWaiting = (file: TestSpecification) => waits(file) < WAITING.length;
+    // Files that are in no list follow by size.
+    const sorted = await super.sort(files);
+    const waiting = sorted.filter(isWaiting).sort((a, b) => waits(a) - waits(b));
+    const others = sorted.filter((file) => !isWaiting(file)).sort((a, b) => length(a) - length(b));
+    const ordered: TestSpecification[] = [];
+    for (let at = 0; ordered.length < files.length; at++) {
+      const next = at % WAITING_EVERY === 0 ? waiting.shift() : others.shift();
+      if (next !== undefined) ordered.push(next);
+    }
+    return ordered;
   }
 }

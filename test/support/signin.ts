@@ -62,7 +62,7 @@ export async function look(page: Page, name: string): Promise<void> {
  * scheme. In the dark scheme, only the contrast rules run, because only the colours differ.
  */
 export async function faults(page: Page): Promise<string[]> {
-  await page.evaluate(axe);
+  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const isDark: boolean = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
   const found: string[] = [];
   for (const colorScheme of ["light", "dark"] as const) {
@@ -103,13 +103,33 @@ export async function invite(realm = "auth", role = "user"): Promise<{ url: stri
   return body;
 }
 
-/** The visible text of a page. */
-export const signedIn = (page: Page) => page.getByRole("heading", { name: "You are signed in" }).waitFor();
+/** Waits for the page of the user's account, which follows a sign-in. It shows the name of the user. */
+export async function signedIn(page: Page): Promise<void> {
+  await page.locator("#who").waitFor();
+  await page.waitForURL(
+    (url) => url.pathname.startsWith("/console/account/") && !url.searchParams.has("after"),
+  );
+}
+
+/** Presses the button of a dialog that asks for confirmation. */
+export const confirmIn = (page: Page, action: string) =>
+  page.getByRole("dialog").getByRole("button", { name: action, exact: true }).click();
+
 export const error = (page: Pick<Page, "getByRole">) => page.getByRole("alert");
 export const createButton = (page: Page) => page.getByRole("button", { name: "Create passkey" });
 export const signInButton = (page: Page) =>
   page.getByRole("button", { name: /Sign in with a passkey|Confirm with your passkey/ });
 export const signinUrl = () => `${platform.origin}/api/auth/signin`;
+export const accountUrl = (realm = "auth") => `${platform.origin}/console/account/${realm}`;
+
+/**
+ * Leaves the page and forgets its sessions, as a browser does that is closed. The page has to go first: a request that
+ * it still sends would be refused without a cookie, and the browser would report that as an error.
+ */
+export async function leave(page: Page): Promise<void> {
+  await page.goto("about:blank");
+  await page.context().clearCookies();
+}
 
 /** Opens a page whose authenticator has the passkey of a new user of the shared accounts. */
 export async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
@@ -117,6 +137,6 @@ export async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = 
   await opened.page.goto((await invite()).url);
   await createButton(opened.page).click();
   await signedIn(opened.page);
-  await opened.page.context().clearCookies();
+  await leave(opened.page);
   return opened;
 }

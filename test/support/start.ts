@@ -3,9 +3,12 @@ import { once } from "node:events";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { expect } from "vitest";
-import { lastingBroker } from "../../scripts/platform/platform.ts";
+import { readSettings } from "../../scripts/config/settings.ts";
+import { lastingBroker, startPlatform } from "../../scripts/platform/platform.ts";
+import { oneLine } from "../../scripts/process/failure.ts";
 import { freePort } from "../../scripts/process/ports.ts";
 import { tempDir } from "./broker.ts";
+import { testPrograms } from "./programs.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -25,7 +28,10 @@ export function runStart(env: Record<string, string>, ...args: string[]): Starte
   return runScript("start", env, ...args);
 }
 
-/** Runs a script of the project with only these variables, PATH and Node's compile cache. */
+/**
+ * Runs a script of the project with only these variables, PATH and Node's compile cache. The programs are those that
+ * were built for all test files, unless a variable says otherwise.
+ */
 export function runScript(name: string, env: Record<string, string>, ...args: string[]): Started {
   return runScriptOf(root, name, env, ...args);
 }
@@ -39,12 +45,17 @@ export function runScriptOf(
 ): Started {
   const { PATH, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [join(folder, "scripts", `${name}.ts`), ...args], {
-    env: { PATH, NODE_COMPILE_CACHE, NATS_SERVER_BIN: lastingBroker(), ...env },
+    env: { PATH, NODE_COMPILE_CACHE, NATS_SERVER_BIN: lastingBroker(), PROGRAMS_DIR: testPrograms(), ...env },
     stdio: ["ignore", "pipe", "pipe"],
   });
+  return watched(child);
+}
+
+/** Reads the output of a process, and stops the process when it is disposed. */
+export function watched(child: ChildProcess): Started {
   let text = "";
   for (const stream of [child.stdout, child.stderr]) {
-    stream.setEncoding("utf8").on("data", (chunk: string) => {
+    stream?.setEncoding("utf8").on("data", (chunk: string) => {
       text += chunk;
       child.emit("printed");
     });
@@ -88,6 +99,24 @@ export async function settings(more: Record<string, string> = {}): Promise<Recor
   };
 }
 
+/**
+ * Starts the platform in this process, with settings that must make it fail. A command takes a second more.
+ * @returns the line that the command would print
+ */
+export async function failureHere(env: Record<string, string>): Promise<string> {
+  try {
+    const platform = await startPlatform(readSettings(env), {
+      natsServer: env.NATS_SERVER_BIN ?? lastingBroker(),
+      programs: env.PROGRAMS_DIR ?? testPrograms(),
+      say: () => undefined,
+    });
+    await platform.stop();
+  } catch (error) {
+    return oneLine(error) ?? String(error);
+  }
+  throw new Error("The platform started.");
+}
+
 /** Starts the platform with settings that must make it fail, and returns the output. */
 export async function failure(env: Record<string, string>, ...args: string[]): Promise<string> {
   await using started = runStart(env, ...args);
@@ -97,5 +126,7 @@ export async function failure(env: Record<string, string>, ...args: string[]): P
   );
   const code = await Promise.race([started.exited(), up]);
   expect(code, started.output()).toBe(1);
-  return started.output().trim();
+  // A start on a busy machine also says what it waits for.
+  const lines = started.output().trim().split("\n");
+  return lines.filter((line) => !/^(Still w|W)aiting for /.test(line)).join("\n");
 }

@@ -28,6 +28,7 @@ export function testDeps(store: Store, bindings: Record<string, string>): Deps {
     config: {
       publicUrl: bindings.PUBLIC_URL ?? "",
       allowedOrigins: [],
+      hosts: [],
       replicas: 1,
       jwtSigningKeys: bindings.JWT_SIGNING_KEYS ?? "",
       encryptionKeys: bindings.ENCRYPTION_KEYS ?? "",

@@ -1,5 +1,6 @@
 import { createHash } from "node:crypto";
-import type { Can, Scope } from "../../shared/access/credentials/operations.ts";
+import type { Scope } from "../../shared/access/credentials/operations.ts";
+import type { Can } from "../../shared/access/credentials/rights.ts";
 import { adminToken, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
 

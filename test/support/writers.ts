@@ -3,6 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { expect } from "vitest";
 import { adminToken, call } from "./auth.ts";
 import type { TestPlatform } from "./platform.ts";
+import { until } from "./races.ts";
 
 /** One response, as a client received it. */
 export interface Seen {
@@ -41,6 +42,8 @@ const ORB = {
 };
 const AT = "/api/kept/things";
 const GIVE_UP_MS = 60_000;
+/** Milliseconds between two entries of a writer: more entries would find nothing else, and each is checked at the end. */
+const REST_MS = 20;
 /** Milliseconds that a client waits after a 503. */
 const PAUSE_MS = 40;
 
@@ -67,6 +70,17 @@ export class Writers {
     expect((await call(this.#platform, "POST", "/api/admin/orbs", { token, body: ORB })).status).toBe(201);
     expect((await call(this.#platform, "POST", "/api/admin/orbs/kept/publish", { token })).status).toBe(200);
     this.#running = Array.from({ length: count }, (_, n) => this.#write(n));
+  }
+
+  /** Waits until the writers have stored as many further entries. */
+  async more(count: number): Promise<void> {
+    const known = this.acknowledged.length;
+    await until(() => this.acknowledged.length >= known + count);
+  }
+
+  /** Waits until a response had this status. */
+  async met(status: number): Promise<void> {
+    await until(() => this.seen.some((one) => one.status === status));
   }
 
   /** Stops after the requests in progress have ended. */
@@ -141,6 +155,7 @@ export class Writers {
       if (live.status !== 200)
         throw new Error(`publishing answered ${live.status}: ${JSON.stringify(live.body)}`);
       kept.operations.push("publish");
+      await delay(REST_MS);
     }
   }
 

@@ -1,5 +1,12 @@
 import { describe, expect, test } from "vitest";
-import type { Actor, DirectActor, HandlerActor, OrbRights, Role } from "../../shared/access/actor.ts";
+import {
+  type Actor,
+  type DirectActor,
+  type HandlerActor,
+  type OrbRights,
+  type Role,
+  scheduleActor,
+} from "../../shared/access/actor.ts";
 import {
   may,
   mayInRealm,
@@ -168,8 +175,8 @@ describe("roles in an orb", () => {
     ["editor", "user"],
     ["chief", "admin"],
   ]);
-  const own = { usesAccess: true, roles, grants: new Map() };
-  const shared = { usesAccess: false, roles: NO_ROLES, grants: new Map() };
+  const own = { usesAccess: true, roles, grants: new Map(), schedules: new Map() };
+  const shared = { usesAccess: false, roles: NO_ROLES, grants: new Map(), schedules: new Map() };
   test.each<[string, Actor, OrbRights, Role]>([
     ["an anonymous caller", anonymous, own, "public"],
     ["an anonymous caller, shared realm", anonymous, shared, "public"],
@@ -267,7 +274,8 @@ test("lets admins manage users, and only owners manage admins and owners", () =>
 
 describe("handlers that act for a caller", () => {
   const grants = new Map([["shop.order", ["entries:read", "entries:write", "entries:reveal"] as const]]);
-  const orb = { usesAccess: true, roles: NO_ROLES, grants };
+  const schedules = new Map([["nightly", "shop.order"]]);
+  const orb = { usesAccess: true, roles: NO_ROLES, grants, schedules };
   const handler = (caller: DirectActor, acts: string[], more: object = {}): HandlerActor => ({
     kind: "handler",
     handler: "shop.order",
@@ -313,6 +321,24 @@ describe("handlers that act for a caller", () => {
     for (const realm of ["shop", "auth", "platform"]) {
       expect(() => requireInRealm(actor, { name: realm, roles: NO_ROLES }, "users.read")).toThrow("may not");
     }
+  });
+
+  test("have exactly the acts that the orb grants, if a schedule of the orb calls them", () => {
+    const nightly = scheduleActor("shop", "nightly");
+    const granted = ["read", "readDraft", "readRevisions", "create", "reveal"];
+    expect(allowed(handler(nightly, all))).toEqual(expect.arrayContaining(granted));
+    expect(allowed(handler(nightly, all))).not.toContain("publish");
+    expect(allowed(handler(nightly, ["entries:read"]))).toEqual(["read", "readDraft", "readRevisions"]);
+    const nothing: HandlerActor[] = [
+      handler(nightly, all, { handler: "shop.other" }),
+      handler(nightly, all, { orb: "bank" }),
+      handler(scheduleActor("shop", "removed"), all),
+    ];
+    for (const actor of nothing) {
+      expect(principalIn(actor, "shop", orb).role).toBe("public");
+      for (const operation of PLATFORM_OPERATIONS) expect(mayOperate(actor, operation)).toBe(false);
+    }
+    expect(principalIn(nightly, "shop", orb).role).toBe("public");
   });
 
   test("alone satisfy an access rule that names them", () => {

@@ -21,7 +21,8 @@ test("escapes values, but not nested markup", () => {
 test("escapes a realm's title everywhere", () => {
   const page = signinPage(
     { ...sharedRealm, title: `"><script>` },
-    { kind: "login", name: "<img>", signup: false },
+    { kind: "known", name: "<img>", back: "/x" },
+    { back: "/<img>", account: false },
   );
   expect(page).not.toContain('"><script>');
   expect(page).not.toContain("<img>");

@@ -1,7 +1,8 @@
 import { describe, expect, test } from "vitest";
-import type { Actor } from "../../shared/access/actor.ts";
+import { type Actor, proposing } from "../../shared/access/actor.ts";
 import {
   may,
+  mayChange,
   mayOperate,
   principalIn,
   requireInRealm,
@@ -12,7 +13,7 @@ import {
 } from "../../shared/access/authorize.ts";
 import {
   ACCOUNT_OPERATIONS,
-  CANS,
+  CHANGE_OPERATIONS,
   covers,
   ENTRY_OPERATIONS,
   needOf,
@@ -22,10 +23,12 @@ import {
   type Scope,
   USE_OPERATIONS,
 } from "../../shared/access/credentials/operations.ts";
+import { CANS } from "../../shared/access/credentials/rights.ts";
 import { accessLists, compileAccess, NO_ROLES } from "../../shared/definition/document/access.ts";
 
 const ALL: Operation[] = [
   ...ENTRY_OPERATIONS,
+  ...CHANGE_OPERATIONS,
   ...PLATFORM_OPERATIONS,
   ...REALM_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
@@ -52,7 +55,7 @@ const member = (realm: string, role: "owner" | "user", ...scopes: Scope[]): Acto
   token: { id: "t", scopes },
 });
 
-const uses = { usesAccess: true, roles: NO_ROLES, grants: new Map() };
+const uses = { usesAccess: true, roles: NO_ROLES, grants: new Map(), schedules: new Map() };
 const rights = (name: string) => ({ name, roles: NO_ROLES });
 const rule = (read: "public" | "user" | "admin", write: "user" | "owner") =>
   compileAccess(accessLists("CONTENT", { access: { read, write } }));
@@ -169,6 +172,26 @@ describe("what an API token needs", () => {
     expect(() => requireScope(actor, "publish", "shop")).toThrow('{"orb":"shop","can":["publish"]}');
     expect(() => requireScope(actor, "audit.read")).toThrow('{"orb":"*","can":["manage"]}');
   });
+});
+
+test("propose writes into change sets, and nothing else", () => {
+  const agent = operator({ orb: "shop", can: ["read", "propose"] });
+  const [plain, inSet] = [agent, proposing(agent)].map((actor) => principalIn(actor, "shop", uses));
+  if (plain === undefined || inSet === undefined) throw new Error("no principals");
+  const sets = { access: [on.access], own: true, reviewers: [] };
+  const changes = CHANGE_OPERATIONS.filter((operation) => mayChange(plain, operation, sets));
+  expect(changes).toEqual(["changes.read", "changes.write", "changes.comment"]);
+  const allowed = (principal: typeof plain) => ENTRY_OPERATIONS.filter((each) => may(principal, each, on));
+  expect(allowed(plain)).toEqual(["read", "readDraft", "readRevisions"]);
+  expect(allowed(inSet)).not.toContain("publish");
+  expect(allowed(inSet)).not.toContain("unpublish");
+  expect(allowed(inSet)).toContain("update");
+  expect(codeOf(() => requireScope(agent, "call", "shop"))).toBe("missing_scope");
+  expect(
+    mayChange(principalIn(operator({ orb: "shop", can: ["write"] }), "shop", uses), "changes.write", sets),
+  ).toBe(true);
+  expect(covers([{ orb: "shop", can: ["write"] }], [{ orb: "shop", can: ["propose"] }])).toBe(true);
+  expect(covers([{ orb: "shop", can: ["propose"] }], [{ orb: "shop", can: ["write"] }])).toBe(false);
 });
 
 test("covers compares scopes by orb, and * covers every orb", () => {

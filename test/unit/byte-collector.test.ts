@@ -5,7 +5,9 @@ test("holds a body that arrives in parts of one byte in few parts", () => {
   const collector = new ByteCollector();
   for (let i = 0; i < 500_000; i++) collector.add(Uint8Array.of(i % 251));
   expect(collector.parts().length).toBeLessThan(100);
-  expect(collector.bytes()).toEqual(Uint8Array.from({ length: 500_000 }, (_, i) => i % 251));
+  expect(Buffer.from(collector.bytes()).equals(Uint8Array.from({ length: 500_000 }, (_, i) => i % 251))).toBe(
+    true,
+  );
 });
 
 test("keeps the order of parts of any size, and does not copy a body of one part", () => {
@@ -13,7 +15,7 @@ test("keeps the order of parts of any size, and does not copy a body of one part
   const sent = sizes.map((size, i) => new Uint8Array(size).fill(i));
   const collector = new ByteCollector();
   for (const part of sent) collector.add(part);
-  expect(Buffer.from(collector.bytes())).toEqual(Buffer.concat(sent));
+  expect(Buffer.from(collector.bytes()).equals(Buffer.concat(sent))).toBe(true);
   const single = new ByteCollector();
   const only = Uint8Array.of(1, 2);
   single.add(only);

@@ -1,6 +1,5 @@
-/** The console's schema editor: its table of field types, its JSON, and the merge of two people's changes. */
+/** The console's schema editor: its JSON, and the merge of two people's changes. */
 import { expect, test } from "vitest";
-import { FIELD_RULES } from "../../functions/console/model/field-types.ts";
 import { lineAt, parseText, pathAt, placeOf } from "../../functions/console/schema/document/json-text.ts";
 import { differences, diffLines, merge } from "../../functions/console/schema/document/merge.ts";
 import {
@@ -11,18 +10,6 @@ import {
   withValue,
 } from "../../functions/console/schema/document/pointer.ts";
 import { withId } from "../../functions/console/schema/document/rename.ts";
-import { FIELD_TYPES } from "../../shared/definition/fields/index.ts";
-
-test("allows the same for each field type as the platform", () => {
-  const platform = Object.entries(FIELD_TYPES).map(([name, type]) => {
-    const { bounds, pattern, enumerable, unique, orderable, searchable, sensitive } = type;
-    return [
-      name,
-      { bounds, pattern, enumerable, unique, orderable, searchable, default: type.default, sensitive },
-    ];
-  });
-  expect(FIELD_RULES).toEqual(Object.fromEntries(platform));
-});
 
 test("parses JSON like the runtime, and says where values are", () => {
   const text = '{\n  "a": [1, -2.5e3, true, null, "x\\u00e9\\n"],\n  "b~/": { "c": "" }\n}';

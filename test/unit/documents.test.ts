@@ -10,8 +10,12 @@ const tracked = execFileSync("git", ["ls-files"], { cwd: root, encoding: "utf8" 
   .filter(Boolean);
 const documents = tracked.filter((path) => path.endsWith(".md"));
 
+/** Reads a document without its code, which contains other kinds of links. */
+const prose = (document: string) =>
+  readFileSync(join(root, document), "utf8").replaceAll(/^ *```[\s\S]*?^ *```/gm, "");
+
 it.each(documents)("%s names only files and folders that exist", (document) => {
-  const text = readFileSync(join(root, document), "utf8");
+  const text = prose(document);
   const links = [...text.matchAll(/\]\((?!https?:|#)([^)\s#]+)(?:#[^)]*)?\)/g)].map(
     (match) => match[1] ?? "",
   );
@@ -36,7 +40,7 @@ const anchor = (heading: string) =>
 it.each(documents.filter((path) => path === "README.md" || path.startsWith("docs/")))(
   "%s links to pages and headings that exist",
   (document) => {
-    const text = readFileSync(join(root, document), "utf8");
+    const text = prose(document);
     const broken = [...text.matchAll(/\]\((?!https?:)([^)\s#]*)(?:#([^)\s]*))?\)/g)].flatMap((match) => {
       const [, path = "", heading] = match;
       const target = path === "" ? join(root, document) : join(root, dirname(document), path);

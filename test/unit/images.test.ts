@@ -7,6 +7,7 @@ import { decodePng } from "../../functions/images/png.ts";
 import { type Pixels, turned } from "../../functions/images/shrink.ts";
 import { headerOf, isDecodable, shownSize } from "../../shared/images/header.ts";
 import { cutOf, variantOf } from "../../shared/images/variant.ts";
+import { type PngParts, pngChunk, pngOf } from "../support/hostile-images.ts";
 import { at, BLUE, codecs, exif, jpeg, picture, png, RED, webp, withExif } from "../support/images.ts";
 import { testRandom } from "../support/random.ts";
 
@@ -35,52 +36,6 @@ async function variant(
 
 const isNear = (one: readonly number[], other: readonly number[]) =>
   one.every((value, part) => Math.abs(value - (other[part] ?? 0)) < 30);
-
-function crc32(bytes: Uint8Array): number {
-  let crc = 0xffffffff;
-  for (const byte of bytes) {
-    crc ^= byte;
-    for (let bit = 0; bit < 8; bit++) crc = crc & 1 ? 0xedb88320 ^ (crc >>> 1) : crc >>> 1;
-  }
-  return (crc ^ 0xffffffff) >>> 0;
-}
-
-function chunk(type: string, data: Uint8Array): Buffer {
-  const body = Buffer.concat([Buffer.from(type, "latin1"), data]);
-  const ends = Buffer.alloc(8);
-  ends.writeUInt32BE(data.length, 0);
-  ends.writeUInt32BE(crc32(body), 4);
-  return Buffer.concat([ends.subarray(0, 4), body, ends.subarray(4)]);
-}
-
-interface Made {
-  depth?: number;
-  color?: number;
-  interlace?: number;
-  raw?: Uint8Array;
-  chunks?: Buffer[];
-}
-
-/** Makes a PNG of any kind. @param raw rows with the bytes of their filters */
-function pngOf(
-  width: number,
-  height: number,
-  { depth = 8, color = 2, interlace = 0, raw, chunks = [] }: Made,
-) {
-  const header = Buffer.alloc(13);
-  header.writeUInt32BE(width, 0);
-  header.writeUInt32BE(height, 4);
-  header.set([depth, color, 0, 0, interlace], 8);
-  return new Uint8Array(
-    Buffer.concat([
-      Buffer.from("\x89PNG\r\n\x1a\n", "latin1"),
-      chunk("IHDR", header),
-      ...chunks,
-      chunk("IDAT", deflateSync(raw ?? new Uint8Array(8))),
-      chunk("IEND", new Uint8Array(0)),
-    ]),
-  );
-}
 
 describe("the size of a variant", () => {
   it("contains the whole image, and enlarges nothing", () => {
@@ -174,9 +129,9 @@ describe("decoding", () => {
   });
 
   it("reads every kind of PNG", async () => {
-    const palette = chunk("PLTE", Uint8Array.from([...RED.slice(0, 3), ...BLUE.slice(0, 3)]));
-    const hidden = chunk("tRNS", Uint8Array.from([255, 0]));
-    const kinds: [Made, number, readonly number[][]][] = [
+    const palette = pngChunk("PLTE", Uint8Array.from([...RED.slice(0, 3), ...BLUE.slice(0, 3)]));
+    const hidden = pngChunk("tRNS", Uint8Array.from([255, 0]));
+    const kinds: [PngParts, number, readonly number[][]][] = [
       [
         { color: 0, depth: 1, raw: Uint8Array.from([0, 0b01000000]) },
         2,
@@ -205,7 +160,7 @@ describe("decoding", () => {
         {
           color: 2,
           raw: Uint8Array.from([1, 1, 2, 3, 1, 1, 1]),
-          chunks: [chunk("tRNS", Uint8Array.from([0, 1, 0, 2, 0, 3]))],
+          chunks: [pngChunk("tRNS", Uint8Array.from([0, 1, 0, 2, 0, 3]))],
         },
         2,
         [
@@ -265,11 +220,11 @@ describe("hostile images", () => {
 
   it("counts the memory that a format needs for each pixel", async () => {
     const progressive = headerOf(await jpeg(picture(16, 16)));
-    expect(progressive).toMatchObject({ format: "jpeg", pixelBytes: 8 });
-    expect(isDecodable({ ...progressive, width: 4_000, height: 3_000 } as never, limit)).toBe(false);
-    expect(isDecodable({ ...progressive, pixelBytes: 4, width: 5_000, height: 4_000 } as never, limit)).toBe(
-      true,
-    );
+    expect(progressive).toMatchObject({ format: "jpeg", memory: 16 * 16 * 8 });
+    const size = { ...progressive, format: "jpeg", orientation: 1, width: 5_000, height: 4_000 } as const;
+    expect(isDecodable({ ...size, memory: 80_000_001 }, limit)).toBe(false);
+    expect(isDecodable({ ...size, memory: 80_000_000 }, limit)).toBe(true);
+    expect(isDecodable({ ...size, width: 16_385, height: 1, memory: 65_540 }, limit)).toBe(false);
   });
 
   it("decompresses only the pixels of a PNG, and no other chunks", async () => {
@@ -278,7 +233,7 @@ describe("hostile images", () => {
     const image = pngOf(2, 1, {
       color: 0,
       raw: new Uint8Array(30_000_000),
-      chunks: [chunk("zTXt", text), chunk("iCCP", text)],
+      chunks: [pngChunk("zTXt", text), pngChunk("iCCP", text)],
     });
     expect(await refusal(image)).toBe("made");
   });

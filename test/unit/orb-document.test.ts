@@ -311,6 +311,15 @@ describe("languages, markets, session", () => {
 
 describe("attributes", () => {
   const sound: Bag[] = [
+    { type: "string", pattern: "^a", message: "must begin with a" },
+    {
+      type: "string",
+      list: true,
+      pattern: "^a",
+      message: { en: "must begin with a", "de-CH": "beginnt mit a" },
+    },
+    { type: "integer", format: "plain" },
+    { type: "number", list: true, format: "grouped" },
     { type: "string", min: 1, max: 5, pattern: "^[a-z]+$", default: "abc", unique: true, required: true },
     { type: "string", enum: ["a", "b"], default: "b" },
     { type: "text", translatable: true, sensitive: true },
@@ -345,6 +354,12 @@ describe("attributes", () => {
       ["/max", "/pattern", "/enum", "/unique"].map((p) => `${p} not_applicable`),
     ],
     [{ type: "number", pattern: "a" }, ["/pattern not_applicable"]],
+    [{ type: "string", message: "must be short" }, ["/message not_applicable"]],
+    [{ type: "string", pattern: "a", message: { EN: "must have an a" } }, ["/message format"]],
+    [{ type: "string", pattern: "a", message: {} }, ["/message format"]],
+    [{ type: "string", pattern: "a", message: "" }, ["/message too_short"]],
+    [{ type: "string", format: "plain" }, ["/format not_applicable"]],
+    [{ type: "integer", format: "year" }, ["/format enum"]],
     [{ type: "string", pattern: "(" }, ["/pattern unsafe_pattern"]],
     [{ type: "string", pattern: "(?=a)" }, ["/pattern unsafe_pattern"]],
     [{ type: "string", pattern: "(a)\\1" }, ["/pattern unsafe_pattern"]],

@@ -8,7 +8,7 @@ import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { compiled } from "../../shared/definition/stored/compiled.ts";
 import { type ValidateOptions, validateValues } from "../../shared/definition/validate.ts";
-import { leavesOf, referenceTargets } from "../../shared/definition/values.ts";
+import { leavesOf, referenceTargets } from "../../shared/definition/walk.ts";
 
 const shop = checkDocument(
   JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8")),

@@ -1,17 +1,14 @@
 import { describe, expect, it } from "vitest";
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
+import type { ReferenceTarget } from "../../shared/definition/document/targets.ts";
+import { parseAcceptLanguage } from "../../shared/definition/languages.ts";
 import { positionAt, readCursor, writeCursor } from "../../shared/entry/model/cursor.ts";
-import {
-  choose,
-  isLocale,
-  isMarket,
-  parseAcceptLanguage,
-  resolveField,
-} from "../../shared/entry/model/localize.ts";
+import { choose, fallbackOf, isLocale, isMarket, resolveField } from "../../shared/entry/model/localize.ts";
 import { compareRanked, type FilterInput, matches, sortValues } from "../../shared/entry/query/filter.ts";
 import {
   conditionsIn,
   isCondition,
+  isLacking,
   isRelated,
   isSearch,
   type Where,
@@ -302,6 +299,7 @@ describe("languages", () => {
     const choice = choose(SHOP as typeof offer, { locale: "de", market: "EU" });
     const stored = { US: { de: "us-de" }, EU: { en: "eu-en" } };
     expect(resolveField(fieldOf("slogan"), stored, choice)).toEqual({ value: "eu-en", language: "en" });
+    expect(fallbackOf(fieldOf("slogan"), stored, choice)).toEqual({ language: "en" });
     expect(resolveField(fieldOf("slogan"), { US: { de: "us-de" } }, choice).value).toBe("us-de");
     expect(resolveField(fieldOf("title"), { fr: "x" }, choice).value).toBeNull();
     expect(resolveField(fieldOf("title"), "not a map", choice).value).toBeNull();
@@ -401,7 +399,9 @@ describe("conditions and sort orders", () => {
           ? where.words
           : isRelated(where)
             ? where
-            : [where.subject.name, where.operator, ...where.values];
+            : isLacking(where)
+              ? where.lacks
+              : [where.subject.name, where.operator, ...where.values];
     expect(conditions.map(plain)).toEqual([
       ["or", "eq", 1],
       ["and", "gte", 2],
@@ -409,6 +409,33 @@ describe("conditions and sort orders", () => {
       ["or", ["or", "eq", 5], ["not", "eq", 6]],
       ["not", ["gte", "eq", 4]],
     ]);
+  });
+
+  it("lead to a limited number of combinations of schemas", () => {
+    const parsed = (count: number, query: string) => {
+      const ids = Array.from({ length: count }, (_, i) => `s${i}`);
+      const next = { name: "next", type: "reference" as const, ref: ids.map((id) => `web/m/${id}`) };
+      const fields = [{ name: "name", type: "string" as const }, next];
+      const schemas = ids.map((id) => ({ id, fields }));
+      const { compiled } = definition({ id: "web", modules: [{ id: "m", type: "CONTENT", schemas }] });
+      let lookups = 0;
+      const targetOf = ({ module, schema }: ReferenceTarget) => {
+        lookups++;
+        return compiled.schemaNamed(module, schema);
+      };
+      const start = compiled.schema("m", "s0");
+      const work = () => parseListQuery(new URLSearchParams(query), start, [], start, targetOf);
+      return { work, lookups: () => lookups };
+    };
+    const allowed = parsed(10, "filter[next.next.name]=x&filter[name]=y").work().conditions;
+    expect(conditionsIn(allowed).filter(isRelated)).toHaveLength(100);
+    expect(faults(parsed(10, "filter[next.next.name]=x&filter[not][next.name]=y").work)).toEqual([
+      "/filter too_broad",
+    ]);
+    const twenty = Array.from({ length: 20 }, (_, i) => `filter[or][${i}][next.next.name]=x`).join("&");
+    const wide = parsed(50, twenty);
+    expect(faults(wide.work)).toEqual(["/filter too_broad"]);
+    expect(wide.lookups()).toBeLessThan(1_500);
   });
 
   it("consider every language where all are shown", () => {

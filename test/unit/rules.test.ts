@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import { checkRule } from "../../shared/definition/rule.ts";
-import { budget, RUN_LIMITS, runRule } from "../../shared/modules/rules/engine.ts";
+import { checkRule } from "../../shared/logic/check.ts";
+import { budget, RUN_LIMITS, runRule } from "../../shared/logic/engine.ts";
 
 const fresh = () => budget(() => 0);
 const run = (rule: unknown, facts: unknown = {}) => {

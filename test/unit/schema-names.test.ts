@@ -136,7 +136,8 @@ describe("a renamed schema", () => {
   });
 
   test("keeps its entries if its name in subjects stays the same", () => {
-    const place = { module: "catalog", moduleType: "CONTENT", schema: "ProductVariant" };
+    const home = { type: "content", schema: "product-variant" };
+    const place = { module: "catalog", moduleType: "CONTENT", schema: "ProductVariant", home };
     expect(compareDefinitions(before, after)).toEqual([
       {
         ...place,

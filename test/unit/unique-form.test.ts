@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { uniqueForm } from "../../shared/definition/fields/unique-form.ts";
+import { uniqueForm } from "../../shared/definition/fields/parts/unique-form.ts";
 
 const same: [string, string, string][] = [
   ["composed and decomposed", "\u00e9", "e\u0301"],

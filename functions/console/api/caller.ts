@@ -1,5 +1,5 @@
 /** The caller's account and rights. */
-import { get, post } from "./http.ts";
+import { get, pathOf, post } from "./http.ts";
 
 export type Action = "read" | "create" | "update" | "publish" | "delete";
 
@@ -51,18 +51,17 @@ export function may(
   return schema?.can.includes(action) === true || (own && schema?.own.includes(action) === true);
 }
 
-/**
- * Returns the URL of the page on which users see their account. This is the sign-in page of their realm (set of
- * accounts).
- */
-export function accountPath(realm: string): string {
-  if (realm === "platform") return "/api/_auth/signin";
-  return realm === "auth" ? "/api/auth/signin" : `/api/${encodeURIComponent(realm)}/signin`;
-}
+/** Returns the path prefix of the routes for a realm's accounts, such as `/api/shop`. */
+export const basePath = (realm: string): string => `/api${pathOf(realm === "platform" ? "_auth" : realm)}`;
+
+/** Returns the URL of a realm's sign-in page. */
+export const signinPage = (realm: string): string => `${basePath(realm)}/signin`;
+
+/** Returns the path below /console of the page on which users see their account of a realm. */
+export const accountPage = (realm: string): string => `/account${pathOf(realm)}`;
 
 /** Returns the URL of a sign-in page. After the sign-in, that page redirects to a page of the console. */
 export const signinPath = (page: string, back: string): string =>
   `${page}?return=${encodeURIComponent(back)}`;
 
-export const signOut = (realm: string): Promise<void> =>
-  post(`/api/${realm === "platform" ? "_auth" : encodeURIComponent(realm)}/signout`);
+export const signOut = (realm: string): Promise<void> => post(`${basePath(realm)}/signout`);

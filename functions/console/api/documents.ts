@@ -66,9 +66,3 @@ export const saveTemplate = (id: string, template: { description: string; module
 /** Returns a new module from a template. The module's references point to schemas of the given application. */
 export const moduleFromTemplate = (template: string, orb: string, module: string): Promise<unknown> =>
   get(`${TEMPLATES}${pathOf(template)}/module`, { query: { orb, module } });
-
-/** Returns the names of platform admins by account id. Histories contain only the ids. */
-export async function adminNames(signal?: AbortSignal): Promise<ReadonlyMap<string, string>> {
-  const all = await get<{ id: string; name: string }[]>("/api/_auth/admins", { signal });
-  return new Map(all.map(({ id, name }) => [id, name]));
-}

@@ -4,9 +4,10 @@
  * application. Both APIs return values as maps of all languages and markets.
  */
 import { followList } from "../../../shared/client/live.ts";
+import { isProblem } from "../../../shared/client/problem.ts";
 import { isPassing } from "../../../shared/client/transport.ts";
 import type { Entry, RevisionItem, Status } from "../../../shared/client/types.ts";
-import { get, pathOf, post, put, type ReadOptions, remove, sessionEnded, transport } from "./http.ts";
+import { get, pathOf, post, put, type ReadOptions, remove, send, sessionEnded, transport } from "./http.ts";
 import { orbPath, type Page } from "./orbs.ts";
 
 export type { RevisionItem } from "../../../shared/client/types.ts";
@@ -92,16 +93,151 @@ export function followEntries(
   );
 }
 
+/**
+ * Returns the number of entries that the caller sees; undefined if the platform would have to read too many.
+ * @param drafts whether the caller may read drafts
+ */
+export async function countVisible(
+  place: EntryPlace,
+  drafts: boolean,
+  signal?: AbortSignal,
+): Promise<number | undefined> {
+  const query = new URLSearchParams({ count: "true", limit: "1", fields: "id" });
+  query.set("revision", drafts ? "latest" : "published");
+  const { total, totalExact } = await listEntries(place, { query, ...(signal ? { signal } : {}) });
+  return totalExact === false ? undefined : total;
+}
+
+/** A change of an entry, without its values. */
+export interface EntryChangeItem
+  extends Pick<RevisionItem, "revision" | "operation" | "at" | "by" | "through"> {
+  id: string;
+  module: string;
+  schema: string;
+}
+
+/** Lists the newest changes of all entries of an application. Platform admins only. */
+export const listChanges = async (
+  orb: string,
+  limit: number,
+  signal?: AbortSignal,
+): Promise<readonly EntryChangeItem[]> =>
+  (await get<{ items: EntryChangeItem[] }>(`${orbPath(orb)}/activity`, { query: { limit }, signal })).items;
+
+/** Reads up to 100 entries of any schema by id. Leaves out those that are gone. Platform admins only. */
+export async function readNamed(
+  orb: string,
+  ids: readonly string[],
+  signal?: AbortSignal,
+): Promise<ReadonlyMap<string, EntryItem>> {
+  if (ids.length === 0) return new Map();
+  const query = { "filter[id][in]": ids.join(","), limit: ids.length };
+  const { items } = await get<Page<EntryItem>>(`${orbPath(orb)}/entries`, { query, signal });
+  return new Map(items.map((item) => [item.id, item]));
+}
+
 /** Reads an entry. `query` accepts `revision`, `reveal` and `at`. */
 export function readEntry(place: EntryPlace, id: string, options: ReadOptions = {}): Promise<EntryItem> {
-  const query = { revision: "latest", ...everything(place), ...(options.query as Record<string, string>) };
-  return get(entryPath(place, id), { ...options, query });
+  const given = options.query as Record<string, string> | undefined;
+  // A time in the past selects the revision itself.
+  const newest = given?.at === undefined ? { revision: "latest" } : {};
+  return get(entryPath(place, id), { ...options, query: { ...newest, ...everything(place), ...given } });
 }
 
 export function createEntry(place: EntryPlace, change: EntryChange, publish = false): Promise<EntryItem> {
   const query = { ...everything(place), ...(publish ? { publish } : {}) };
   const { module, schema } = place;
   return post(collectionPath(place), place.managed ? { module, schema, ...change } : change, { query });
+}
+
+/** An entry that an import has created. */
+export type Made = Pick<EntryItem, "id" | "revision">;
+
+/**
+ * Creates an entry from JSON text, which is sent as it is.
+ * @param options.key idempotency key
+ * @returns the entry, and whether an earlier request with this key had created it
+ */
+export async function createText(
+  place: EntryPlace,
+  body: string,
+  { key, publish }: { key: string; publish: boolean },
+): Promise<{ replayed: boolean; made: Made }> {
+  const response = await send("POST", collectionPath(place), undefined, {
+    query: { ...everything(place), ...(publish ? { publish } : {}) },
+    headers: { "idempotency-key": key },
+    text: { body, type: "application/json" },
+  });
+  const made = (await response.json()) as Made;
+  return { replayed: response.headers.get("idempotent-replayed") === "true", made };
+}
+
+/** The result for a line of a bulk upload. */
+export interface LineResult {
+  line: number;
+  status: number;
+  id?: string;
+  revision?: number;
+  replayed?: boolean;
+  /** With `match`, what became of the entry. */
+  act?: "created" | "updated" | "unchanged" | "skipped";
+  code?: string;
+  detail?: string;
+  errors?: readonly { path: string; code: string; message: string }[];
+}
+
+/**
+ * Changes the entry with a unique value as by a JSON Merge Patch, or creates it. For callers of the runtime API.
+ * @param body JSON of a new entry, which is sent as it is
+ * @returns the entry if it was created, otherwise what became of it
+ */
+export async function writeMatched(
+  place: EntryPlace,
+  [field, value]: readonly [string, string],
+  body: string,
+  { key, publish }: { key: string; publish: boolean },
+): Promise<Made | "updated" | "unchanged"> {
+  const path = `${collectionPath(place)}/by/${encodeURIComponent(field)}/${encodeURIComponent(value)}`;
+  const query = { ...everything(place), ...(publish ? { publish } : {}) };
+  const text = { body, type: "application/json" };
+  const change = async () => {
+    const response = await send("PATCH", path, undefined, { query, text });
+    return response.headers.get("entry-unchanged") === "true" ? "unchanged" : "updated";
+  };
+  try {
+    return await change();
+  } catch (error) {
+    if (!isProblem(error, "entry_not_found")) throw error;
+  }
+  try {
+    return (await createText(place, body, { key, publish })).made;
+  } catch (error) {
+    // Another client has created the entry meanwhile.
+    if (!isProblem(error, "unique_conflict")) throw error;
+    return change();
+  }
+}
+
+/**
+ * Creates entries from lines of JSON, which are sent as they are, in their order. Only for platform admins.
+ * @param match unique field: a line with the value of an entry changes that entry
+ * @returns the results, in the order of the lines. If the request ends early, the last ones are missing.
+ */
+export async function createLines(
+  place: EntryPlace,
+  lines: readonly string[],
+  publish: boolean,
+  match?: string,
+): Promise<LineResult[]> {
+  const { module, schema } = place;
+  const response = await send("POST", `${collectionPath(place)}/bulk`, undefined, {
+    query: { module, schema, match, ...(publish ? { publish } : {}) },
+    text: { body: lines.join("\n"), type: "application/x-ndjson" },
+    once: match === undefined,
+  });
+  const results = (await response.text()).trim().split("\n");
+  // The last line has the totals.
+  return results.slice(0, -1).map((line) => JSON.parse(line) as LineResult);
 }
 
 /**

@@ -24,8 +24,10 @@ export interface Delivery {
 }
 
 export interface Deliveries extends Page<Delivery> {
+  /** Deliveries that are not made yet. Only on the first page. */
+  backlog?: { count: number; oldest: string | null };
   /** Whether a process calls after-write hooks. While none is running, deliveries wait. */
-  worker: "running" | "absent";
+  worker: "running" | "absent" | "unneeded";
 }
 
 export interface StreamMapping {

@@ -18,6 +18,10 @@ export interface ReadOptions {
 export interface WriteOptions extends ReadOptions {
   /** Revision that the change is based on. If a newer one exists, the platform responds with 412. */
   revision?: number | undefined;
+  /** A body that is sent as it is, instead of `body`. */
+  text?: { body: string; type: string } | undefined;
+  /** Whether a POST has an idempotency key. Default: true. A request that changes nothing when repeated needs none. */
+  once?: boolean;
 }
 
 function searchOf(query: ReadOptions["query"] = {}): URLSearchParams {
@@ -36,21 +40,22 @@ export const pathOf = (...segments: readonly string[]): string =>
  * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
  */
 export async function send(
-  method: "GET" | "POST" | "PUT" | "DELETE",
+  method: "GET" | "POST" | "PUT" | "PATCH" | "DELETE",
   path: string,
   body: unknown,
-  { query, signal, headers, revision }: WriteOptions = {},
+  { query, signal, headers, revision, text, once = true }: WriteOptions = {},
 ): Promise<Response> {
   const request = transport.send({
     method,
     path,
     query: searchOf(query),
     body,
+    ...(text === undefined ? {} : { upload: { body: new Blob([text.body]), type: text.type } }),
     signal,
     headers: {
       ...(revision === undefined ? {} : { "if-match": `"${revision}"` }),
       // The idempotency key makes a retried POST take effect only once.
-      ...(method === "POST" ? { "idempotency-key": newKey() } : {}),
+      ...(method === "POST" && once ? { "idempotency-key": newKey() } : {}),
       ...headers,
     },
     repeat: method === "POST" ? "refused" : "safe",

@@ -48,8 +48,10 @@ export interface DryRun {
       severity: string;
       code: string;
       field?: string;
+      candidates?: readonly string[];
       message: string;
       entries: number;
+      lossy?: { entries: number; examples: readonly { id: string; reason: string }[] };
       values?: number;
       refused: boolean;
       forceable: boolean;
@@ -105,6 +107,18 @@ export interface OrbRevision {
 export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Page<OrbRevision>> =>
   get(`${orbPath(id)}/revisions`, options);
 
+export interface Count {
+  total: number;
+  /** False if there are more than `total`. */
+  totalExact?: false;
+}
+
+/** Returns how many entries, users and files an application has. Platform admins only. */
+export const readContents = (
+  id: string,
+  signal?: AbortSignal,
+): Promise<{ entries: Count; users: Count; files: Count }> => get(`${orbPath(id)}/contents`, { signal });
+
 export const removeOrb = (id: string, revision: number): Promise<void> => remove(orbPath(id), { revision });
 
 /** The parts of a JSON Schema that the console uses. */
@@ -135,9 +149,24 @@ interface DiscoveredOrb extends OrbModel {
   handlers: readonly OrbHandler[];
 }
 
-/** Lists published applications. Any caller may do this. */
-export const discoverOrbs = async (signal?: AbortSignal): Promise<DiscoveredOrb[]> =>
-  (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { signal })).orbs;
+/** Maximum number of published applications that the console lists. */
+const DISCOVERED = 2_000;
+
+/** Lists published applications in order of their ids. Any caller may do this. */
+export async function discoverOrbs(signal?: AbortSignal): Promise<DiscoveredOrb[]> {
+  const found: DiscoveredOrb[] = [];
+  let cursor: string | undefined;
+  do {
+    const query = { limit: 200, cursor };
+    const page = await get<{ orbs: DiscoveredOrb[]; nextCursor: string | null }>("/api/discovery", {
+      query,
+      signal,
+    });
+    found.push(...page.orbs);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined && found.length < DISCOVERED);
+  return found;
+}
 
 /** Returns a published application in the form that its users see. */
 export const discoverOrb = async (id: string, signal?: AbortSignal): Promise<DiscoveredOrb | undefined> =>

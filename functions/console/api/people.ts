@@ -1,4 +1,5 @@
 /** Requests about accounts, invitations and API tokens. */
+import type { Can } from "../../../shared/access/credentials/rights.ts";
 import { type Caller, isPlatformAdmin } from "./caller.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
 import type { Page } from "./orbs.ts";
@@ -43,9 +44,6 @@ export interface Invitation {
   expiresAt: string;
 }
 
-export type Can = "read" | "write" | "publish" | "manage";
-export const CANS: readonly Can[] = ["read", "write", "publish", "manage"];
-
 export interface Token {
   id: string;
   name: string;
@@ -62,6 +60,26 @@ export async function listPeople(
 ): Promise<Page<Person>> {
   if (!platform) return get(`${base}/users`, options);
   return { items: await get<Person[]>(`${base}/admins`, { signal: options.signal }), nextCursor: null };
+}
+
+/** Maximum number of pages of 200 accounts in which an account is looked for. */
+const PAGES = 10;
+
+/** Finds an account by its id; null if it is not among the first 2,000. */
+export async function findPerson(
+  place: PeoplePlace,
+  id: string,
+  signal: AbortSignal,
+): Promise<Person | null> {
+  let cursor: string | undefined;
+  for (let page = 0; page < PAGES; page++) {
+    const { items, nextCursor } = await listPeople(place, { signal, query: { limit: 200, cursor } });
+    const found = items.find((person) => person.id === id);
+    if (found !== undefined) return found;
+    if (nextCursor === null) return null;
+    cursor = nextCursor;
+  }
+  return null;
 }
 
 const personPath = ({ base, platform }: PeoplePlace, id: string) =>
@@ -96,16 +114,31 @@ export const invite = ({ base, platform }: PeoplePlace, role: string): Promise<I
 export const revokeInvitation = ({ base }: PeoplePlace, token: string): Promise<void> =>
   remove(`${base}/invitations${pathOf(token)}`);
 
-export const listTokens = ({ base }: PeoplePlace, account: string, signal?: AbortSignal): Promise<Token[]> =>
-  get(`${base}/tokens`, { query: { account }, signal });
+/** Whose tokens: those of a service account, or the caller's own. */
+export interface TokenOwner {
+  /** Path prefix of the routes for the realm's accounts, such as `/api/shop`. */
+  base: string;
+  /** Id of the service account; undefined for the caller's own tokens. */
+  account?: string;
+}
+
+/** Lists tokens. Returns null if the response is not a list, because an older module of the application has this path. */
+export async function listTokens(
+  { base, account }: TokenOwner,
+  signal?: AbortSignal,
+): Promise<readonly Token[] | null> {
+  const found = await get<unknown>(`${base}/tokens`, { query: { account }, signal });
+  return Array.isArray(found) ? (found as Token[]) : null;
+}
 
 /** Creates a token. Only this response contains the secret. */
 export const createToken = (
-  { base }: PeoplePlace,
-  token: { account: string; name: string; expiresAt: string; scopes: readonly { orb: string; can: Can[] }[] },
-): Promise<Token & { token: string }> => post(`${base}/tokens`, token);
+  { base, account }: TokenOwner,
+  token: { name: string; expiresAt: string; scopes: readonly { orb: string; can: readonly Can[] }[] },
+): Promise<Token & { token: string }> =>
+  post(`${base}/tokens`, { ...(account === undefined ? {} : { account }), ...token });
 
-export const revokeToken = ({ base }: PeoplePlace, account: string, id: string): Promise<void> =>
+export const revokeToken = ({ base, account }: TokenOwner, id: string): Promise<void> =>
   remove(`${base}/tokens${pathOf(id)}`, { query: { account } });
 
 /**
@@ -115,6 +148,38 @@ export const revokeToken = ({ base }: PeoplePlace, account: string, id: string):
 export function grantable(caller: Caller | undefined): readonly ("user" | "admin" | "owner")[] {
   return isPlatformAdmin(caller) || caller?.orb?.role === "owner" ? ["user", "admin", "owner"] : ["user"];
 }
+
+export interface AccountName {
+  id: string;
+  name: string;
+  /** `platform`, `auth` (shared accounts), or the id of an application. */
+  realm: string;
+  removed?: true;
+}
+
+/**
+ * Returns the names of up to 100 accounts, also of removed ones.
+ * @param orb the application in which the accounts changed something; undefined for the platform
+ */
+export const namesOfAccounts = async (
+  orb: string | undefined,
+  ids: readonly string[],
+  signal?: AbortSignal,
+): Promise<AccountName[]> =>
+  (
+    await get<{ items: AccountName[] }>("/api/discovery/names", {
+      query: { orb, ids: ids.join(",") },
+      signal,
+    })
+  ).items;
+
+/** Finds accounts by a part of their name. Only for callers who may list the accounts. */
+export const findAccounts = async (
+  orb: string | undefined,
+  search: string,
+  signal?: AbortSignal,
+): Promise<AccountName[]> =>
+  (await get<{ items: AccountName[] }>("/api/discovery/names", { query: { orb, search }, signal })).items;
 
 export interface AuditRecord {
   id: string;

@@ -6,14 +6,14 @@ import { get, type ReadOptions } from "./http.ts";
 import { orbPath } from "./orbs.ts";
 
 export interface Health {
-  status: "ok";
+  status: "ok" | "damaged";
   version: string;
   broker?: { version: string; roundTripMs: number };
 }
 
-/** A stored definition that the platform cannot use. */
+/** A stored definition that the platform cannot use, or a stream that has lost messages. */
 export interface StoredFault {
-  kind: "orb" | "handler";
+  kind: "orb" | "handler" | "stream";
   id: string;
   codes: readonly string[];
   remedy: string;

@@ -1,6 +1,7 @@
 /** The audit log. The URL contains its filters. */
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
+import { AccountPicker } from "../accounts/picker.tsx";
 import { type AuditRecord, listAudit } from "../api/people.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
@@ -11,7 +12,7 @@ import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { type Column, Pager, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
-import { useAccountNames } from "./names.ts";
+import { accountIn, isAboutAccount } from "./names.ts";
 
 const TEXTS = ["realm", "action", "actor", "target"] as const;
 const TIMES = ["gte", "lte"] as const;
@@ -27,7 +28,6 @@ function Account({ id, name, onOnly }: { id: string; name: string | undefined; o
 }
 
 const columnsOf = (
-  nameOf: (id: string) => string | undefined,
   set: (name: (typeof TEXTS)[number], value: string) => void,
 ): readonly Column<AuditRecord>[] => [
   { id: "at", label: t("audit.at"), cell: ({ at }) => <Time at={at} /> },
@@ -44,21 +44,29 @@ const columnsOf = (
   {
     id: "actor",
     label: t("audit.actor"),
-    cell: ({ actor, through, token }) => (
+    cell: ({ actor, realm, through, token }) => (
       <>
-        <Account id={actor} name={nameOf(actor)} onOnly={() => set("actor", actor)} />
+        <Account id={actor} name={accountIn(realm, actor)} onOnly={() => set("actor", actor)} />
         {through === undefined ? null : <div class="hint">{t("audit.through", { handler: through })}</div>}
-        {token === undefined ? null : <div class="hint">{t("audit.token", { token })}</div>}
+        {token === undefined ? null : (
+          <div class="hint">
+            {t("audit.token", { token: accountIn(realm, `${actor}.${token}`) ?? t("audit.tokenGone") })}
+          </div>
+        )}
       </>
     ),
   },
   {
     id: "target",
     label: t("audit.target"),
-    cell: ({ target, realm }) => (
+    cell: ({ target, realm, action }) => (
       <>
         {target === null ? null : (
-          <Account id={target} name={nameOf(target)} onOnly={() => set("target", target)} />
+          <Account
+            id={target}
+            name={isAboutAccount({ action }) ? accountIn(realm, target) : undefined}
+            onOnly={() => set("target", target)}
+          />
         )}
         <div class="hint">{realm}</div>
       </>
@@ -72,6 +80,74 @@ const columnsOf = (
 function instant(text: string | null): string | undefined {
   const at = text === null || text === "" ? Number.NaN : new Date(text).getTime();
   return Number.isNaN(at) ? undefined : new Date(at).toISOString();
+}
+
+/** Returns the query for the records that match the filters in the page's URL. */
+function queryOf(given: URLSearchParams, cursor: string | undefined): URLSearchParams {
+  const query = new URLSearchParams({ limit: "50" });
+  for (const name of [...TEXTS, "outcome"] as const) {
+    const value = given.get(name)?.trim() ?? "";
+    if (value !== "") query.set(`filter[${name}]`, value);
+  }
+  for (const name of TIMES) {
+    const at = instant(given.get(name));
+    if (at !== undefined) query.set(`filter[at][${name}]`, at);
+  }
+  if (cursor !== undefined) query.set("cursor", cursor);
+  return query;
+}
+
+function Filters({
+  given,
+  items,
+  set,
+}: {
+  given: URLSearchParams;
+  /** The records on the page, whose accounts the filters propose. */
+  items: readonly AuditRecord[];
+  set: (name: string, value: string) => void;
+}) {
+  const realm = given.get("realm")?.trim() ?? "";
+  const nameOf = (id: string) => {
+    const record = items.find(({ actor, target }) => actor === id || target === id);
+    return record === undefined ? undefined : accountIn(record.realm, id);
+  };
+  const actors = [...new Set(items.map(({ actor }) => actor))];
+  const inputOf = (name: string) => ({
+    value: given.get(name) ?? "",
+    onChange: (value: string) => set(name, value),
+  });
+  return (
+    <div class="filters">
+      {TEXTS.map((name) =>
+        name === "actor" || name === "target" ? (
+          <AccountPicker
+            key={name}
+            {...inputOf(name)}
+            label={t(`audit.${name}`)}
+            orb={realm === "" || realm === "platform" || realm === "auth" ? undefined : realm}
+            searches
+            name={nameOf(given.get(name) ?? "") ?? given.get(name) ?? ""}
+            known={actors.map((id) => ({ id, name: nameOf(id) ?? id }))}
+          />
+        ) : (
+          <TextField key={name} {...inputOf(name)} label={t(`audit.${name}`)} />
+        ),
+      )}
+      <SelectField
+        {...inputOf("outcome")}
+        label={t("audit.outcome")}
+        options={[
+          { value: "", label: t("audit.all") },
+          { value: "ok", label: t("audit.ok") },
+          { value: "refused", label: t("audit.refused") },
+        ]}
+      />
+      {TIMES.map((name) => (
+        <TextField key={name} {...inputOf(name)} type="datetime-local" label={t(`audit.${name}`)} />
+      ))}
+    </div>
+  );
 }
 
 export default function Audit() {
@@ -89,20 +165,8 @@ export default function Audit() {
       { replace: true },
     );
   };
-  const query = new URLSearchParams({ limit: "50" });
-  for (const name of [...TEXTS, "outcome"] as const) {
-    const value = given.get(name)?.trim() ?? "";
-    if (value !== "") query.set(`filter[${name}]`, value);
-  }
-  for (const name of TIMES) {
-    const at = instant(given.get(name));
-    if (at !== undefined) query.set(`filter[at][${name}]`, at);
-  }
-  const cursor = cursors.at(-1);
-  if (cursor !== undefined) query.set("cursor", cursor);
+  const query = queryOf(given, cursors.at(-1));
   const records = useLoad(`audit?${query}`, (signal) => listAudit(query, signal));
-  const columns = columnsOf(useAccountNames(records.data?.items), set);
-  const filtered = [...given.keys()].length > 0;
   return (
     <Page
       title={t("audit.title")}
@@ -114,46 +178,18 @@ export default function Audit() {
         </Button>
       }
     >
-      <div class="filters">
-        {TEXTS.map((name) => (
-          <TextField
-            key={name}
-            label={t(`audit.${name}`)}
-            value={given.get(name) ?? ""}
-            onChange={(value) => set(name, value)}
-          />
-        ))}
-        <SelectField
-          label={t("audit.outcome")}
-          value={given.get("outcome") ?? ""}
-          options={[
-            { value: "", label: t("audit.all") },
-            { value: "ok", label: t("audit.ok") },
-            { value: "refused", label: t("audit.refused") },
-          ]}
-          onChange={(value) => set("outcome", value)}
-        />
-        {TIMES.map((name) => (
-          <TextField
-            key={name}
-            type="datetime-local"
-            label={t(`audit.${name}`)}
-            value={given.get(name) ?? ""}
-            onChange={(value) => set(name, value)}
-          />
-        ))}
-      </div>
+      <Filters given={given} items={records.data?.items ?? []} set={set} />
       <Shows of={records}>
         {({ items, nextCursor }) =>
           items.length === 0 && nextCursor === null ? (
             <Empty icon="scroll" title={t("audit.nothing")}>
-              {filtered ? (
+              {[...given.keys()].length > 0 ? (
                 <Button onClick={() => setGiven({}, { replace: true })}>{t("audit.clear")}</Button>
               ) : null}
             </Empty>
           ) : (
             <>
-              <Table label={t("audit.title")} columns={columns} rows={items} keyOf={({ id }) => id} />
+              <Table label={t("audit.title")} columns={columnsOf(set)} rows={items} keyOf={({ id }) => id} />
               <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />
             </>
           )

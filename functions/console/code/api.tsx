@@ -9,12 +9,12 @@ import { titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
-import { Code } from "../ui/code.tsx";
 import { SelectField } from "../ui/form.tsx";
 import { LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { OPERATIONS, type Operation, sampleOf } from "./request.ts";
+import { Code } from "./sample.tsx";
 
 const isOperation = (text: string | null): text is Operation => OPERATIONS.some((one) => one === text);
 

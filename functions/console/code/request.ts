@@ -1,6 +1,7 @@
 /** Creates sample code for requests to the API of entries. */
+import { traitsOf } from "../../../shared/definition/types/traits.ts";
 import { literal, member, type Sample } from "../model/code.ts";
-import type { FieldModel, OrbModel, SchemaModel } from "../model/orb.ts";
+import { type FieldModel, isRequired, type OrbModel, type SchemaModel } from "../model/orb.ts";
 
 export const OPERATIONS = ["list", "get", "create", "update", "publish", "delete"] as const;
 export type Operation = (typeof OPERATIONS)[number];
@@ -34,25 +35,14 @@ const METHODS = {
 
 function exampleOf({ type, enum: values, default: standard, list }: FieldModel): unknown {
   const [first] = values ?? [];
-  const examples = {
-    string: "text",
-    text: "Longer text",
-    number: 9.5,
-    integer: 1,
-    boolean: true,
-    date: "2027-01-31",
-    datetime: "2027-01-31T12:00:00Z",
-    json: {},
-    reference: ID,
-    file: { file: ID },
-  };
-  const one = standard ?? first ?? examples[type];
+  const made = traitsOf(type).example ?? (type === "file" ? { file: ID } : ID);
+  const one = standard ?? first ?? made;
   return list === true && !Array.isArray(one) ? [one] : one;
 }
 
 /** Returns example values for the required fields, or for the first fields if none is required. */
 export function exampleValues({ languages, markets }: OrbModel, { fields }: SchemaModel): object {
-  const required = fields.filter((field) => field.required === true);
+  const required = fields.filter(isRequired);
   const by = (keys: readonly string[], value: unknown) => Object.fromEntries(keys.map((key) => [key, value]));
   return Object.fromEntries(
     (required.length > 0 ? required : fields.slice(0, 3)).map((field) => {

@@ -1,8 +1,8 @@
 /** Shows two versions of an entry side by side. Shows only the values that differ. */
-import { Shown } from "../fields/shown.tsx";
 import { type Cell, type Content, differing, pointerOf, valueAt } from "../model/cells.ts";
-import { labelOf } from "../model/orb.ts";
+import { labelOf, type OrbModel } from "../model/orb.ts";
 import { LANGUAGE, t } from "../texts/t.ts";
+import { Pair } from "./pair.tsx";
 
 const languages = new Intl.DisplayNames(LANGUAGE, { type: "language", fallback: "code" });
 
@@ -19,10 +19,12 @@ export interface Version {
 
 export function Difference({
   cells,
+  orb,
   before,
   after,
 }: {
   cells: readonly Cell[];
+  orb: OrbModel;
   before: Version;
   after: Version;
 }) {
@@ -37,14 +39,24 @@ export function Difference({
       {changed.map((cell) => (
         <section key={pointerOf(cell)} aria-label={cellLabel(cell)}>
           <h3>{cellLabel(cell)}</h3>
-          <div class="difference-row">
-            {[before, after].map(({ title, content }, at) => (
-              <div key={title} class={at === 0 ? "value-was" : "value-is"}>
-                <span class="sr-only">{title}: </span>
-                <Shown field={cell.field} value={valueAt(content, cell)} />
+          <Pair
+            {...{ cell, orb }}
+            before={valueAt(before.content, cell)}
+            after={valueAt(after.content, cell)}
+          >
+            {(was, is, isMarked) => (
+              <div class={`difference-row ${isMarked ? "marked" : ""}`} lang={cell.language}>
+                <div class="value-was">
+                  <span class="sr-only">{before.title}: </span>
+                  {was}
+                </div>
+                <div class="value-is">
+                  <span class="sr-only">{after.title}: </span>
+                  {is}
+                </div>
               </div>
-            ))}
-          </div>
+            )}
+          </Pair>
         </section>
       ))}
     </div>

@@ -21,9 +21,12 @@ export interface Place {
  */
 export function WithSchema({
   params: { orb: orbId = "", module: moduleId = "", schema: schemaId = "" },
+  bare,
   children,
 }: {
   params: PageParams;
+  /** Whether to show nothing until the schema is loaded. */
+  bare?: boolean;
   children: (place: Place) => ComponentChildren;
 }) {
   const caller = useCaller(orbId).data;
@@ -33,6 +36,7 @@ export function WithSchema({
   const module = orb?.modules.find(({ id }) => id === moduleId);
   if (caller !== undefined && orb !== undefined && module !== undefined && schema !== undefined)
     return <>{children({ caller, orb, module, schema })}</>;
+  if (bare === true) return null;
   return (
     <Page title={schemaId}>
       <Shows of={loaded}>{() => <Empty icon="search" title={t("entry.noSchema")} />}</Shows>

@@ -1,7 +1,7 @@
 /** The rights of the caller for one entry. */
 import { type Action, type Caller, isPlatformAdmin, may } from "../api/caller.ts";
 import type { EntryItem } from "../api/entries.ts";
-import type { ModuleType, OrbModel, SchemaModel } from "../model/orb.ts";
+import type { FieldModel, ModuleType, OrbModel, SchemaModel } from "../model/orb.ts";
 import { mayField, type Rank } from "../model/rights.ts";
 import { type TextKey, t } from "../texts/t.ts";
 
@@ -14,6 +14,8 @@ export interface Rights {
   readable: ReadonlySet<string>;
   /** Names of the fields that the caller may set. */
   writable: ReadonlySet<string>;
+  /** Returns whether the caller may read or set a field, also one of an object that the caller may read or set. */
+  mayField: (field: FieldModel, action: "read" | "write") => boolean;
   /** The reason why the entry cannot be changed; undefined if it can be changed. */
   readOnly: string | undefined;
 }
@@ -36,8 +38,9 @@ export function rightsOf(
     : { role: caller.orb?.role ?? "public", orbRole: caller.account?.role ?? "", own };
   const allowed = (action: Action) =>
     may(caller, action, { module: module.id, schema: schema.id }, own && entry !== undefined);
+  const mayOne: Rights["mayField"] = (field, action) => mayField(field, action, rank, orb);
   const names = (action: "read" | "write") =>
-    new Set(schema.fields.filter((field) => mayField(field, action, rank, orb)).map(({ name }) => name));
+    new Set(schema.fields.filter((field) => mayOne(field, action)).map(({ name }) => name));
   const changes = entry === undefined ? "create" : "update";
   const stays = STAYS[module.type];
   const readOnly =
@@ -54,6 +57,7 @@ export function rightsOf(
     history: admin || allowed("update") || allowed("publish"),
     readable: names("read"),
     writable: names("write"),
+    mayField: mayOne,
     readOnly,
   };
 }

@@ -1,6 +1,6 @@
 import { t } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
-import type { FieldKind } from "./kind.ts";
+import type { FieldKind } from "./parts/kind.ts";
 
 export const booleanKind: FieldKind = {
   Cell: ({ value }) =>

@@ -1,9 +1,9 @@
-import { LANGUAGE, t } from "../texts/t.ts";
-import type { FieldKind } from "./kind.ts";
-import { plainText, TextInput } from "./text-input.tsx";
+import { LOCALE, t } from "../texts/t.ts";
+import type { FieldKind } from "./parts/kind.ts";
+import { plainText, TextInput } from "./parts/text-input.tsx";
 
 // A date has no time zone. Format it in UTC, so that every user sees the same day.
-const shown = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeZone: "UTC" });
+const shown = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
 const DATE = /^\d{4}-\d{2}-\d{2}$/;
 
 const parse: FieldKind["parse"] = (text) =>

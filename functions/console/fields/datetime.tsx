@@ -1,7 +1,7 @@
 import { t } from "../texts/t.ts";
 import { exactTime, Time } from "../ui/time.tsx";
-import type { FieldKind } from "./kind.ts";
-import { plainText } from "./text-input.tsx";
+import type { FieldKind } from "./parts/kind.ts";
+import { plainText } from "./parts/text-input.tsx";
 
 /** Returns a time in the form that the input expects: in the browser's time zone, without an offset. */
 export function localText(moment: unknown): string {

@@ -1,113 +1,128 @@
-/** The input for a file: shows a link to the stored file, or lets the user choose or drop a new one. */
-import { useState } from "preact/hooks";
-import { uploadFile } from "../api/files.ts";
-import { pathOf } from "../api/http.ts";
+/** The inputs for a file and for a list of files: show the stored files, and let the user choose new ones. */
+import { useRef } from "preact/hooks";
+import { DropZone } from "../files/drop-zone.tsx";
+import { Thumbnail } from "../files/thumbnail.tsx";
+import { useUploads } from "../files/uploads.ts";
+import { shownFile } from "../files/value.ts";
 import { labelOf } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
-import { wordsOf } from "../ui/problem.tsx";
-import type { FieldKind, InputProps } from "./kind.ts";
+import type { CellProps, FieldKind, InputProps } from "./parts/kind.ts";
 
-interface Shown {
-  file: string;
-  name: string;
-  url: string;
-  /** Only for an image. */
-  width?: number | undefined;
-}
-
-function shownFile(value: unknown): Shown | undefined {
-  const { file, name, url, width } = Object(value) as Partial<Shown>;
-  if (typeof file !== "string") return undefined;
-  return { file, name: name ?? file, url: url ?? "", width };
-}
-
-function FileLink({ value }: { value: unknown }) {
+function FileLink({ field, value }: CellProps) {
   const file = shownFile(value);
   if (file === undefined) return null;
   if (!file.url.startsWith("/api/")) return <code class="clip">{file.name}</code>;
   return (
-    <a class="clip" href={file.url} target="_blank" rel="noreferrer">
-      {file.name}
-    </a>
+    <>
+      <Thumbnail field={field} value={value} />
+      <a class="clip" href={file.url} target="_blank" rel="noreferrer">
+        {file.name}
+      </a>
+    </>
   );
 }
 
-/** Shows the first variant of an image. */
-function Preview({ field, value }: Pick<InputProps, "field" | "value">) {
-  const { url = "", width } = shownFile(value) ?? {};
-  const variant = Object.entries(field.variants?.[0] ?? {}).map(([key, option]) => `${key}=${option}`);
-  if (variant.length === 0 || width === undefined || !url.startsWith("/api/")) return null;
-  return <img src={`${url}?${variant.join("&")}`} alt="" height="48" />;
-}
-
-/** Returns whether a type matches one of the accepted ones, such as `image/*` or `application/pdf`. */
-function accepts(accept: readonly string[], type: string): boolean {
-  return accept.some((each) => each === type || (each.endsWith("/*") && type.startsWith(each.slice(0, -1))));
-}
-
-function FileInput({ field, value, onChange, attributes, disabled, orb, onFault }: InputProps) {
-  const [sending, setSending] = useState<{ name: string; share: number }>();
-  const [fault, setFault] = useState<string>();
-  const tell = (message: string | undefined) => {
-    setFault(message);
-    onFault?.(message);
-  };
-  const send = async (file: File | undefined) => {
-    if (file === undefined || disabled === true) return;
-    const { name, size } = file;
-    const { accept, maxSize } = field;
-    if (maxSize !== undefined && size > maxSize) return tell(t("fields.tooLarge", { max: maxSize, size }));
-    setSending({ name, share: 0 });
-    tell(undefined);
-    try {
-      const { id, width, type } = await uploadFile(orb, file, (share) => setSending({ name, share }));
-      // The platform has detected the type from the content, so it can be checked only after the upload.
-      if (accept !== undefined && !accepts(accept, type))
-        return tell(t("fields.wrongType", { types: accept.join(", "), type }));
-      onChange({ file: id, name, ...(width && { url: pathOf("api", orb, "files", id), width }) });
-    } catch (error) {
-      tell(wordsOf(error));
-    } finally {
-      setSending(undefined);
-    }
-  };
-  if (shownFile(value) !== undefined) {
-    return (
-      <div class="chosen-entry">
-        <Preview field={field} value={value} />
-        <FileLink value={value} />
-        {disabled === true ? null : (
-          <IconButton
-            label={t("fields.clear", { field: labelOf(field) })}
-            icon="x"
-            onClick={() => onChange(null)}
-          />
-        )}
-      </div>
-    );
-  }
+function FileCell(props: CellProps) {
   return (
-    <div>
-      <input
-        {...attributes}
-        type="file"
-        accept={field.accept?.join(",")}
-        disabled={disabled === true || sending !== undefined}
-        onChange={(event) => void send(event.currentTarget.files?.[0])}
-      />
-      {sending === undefined ? (
-        <p class="hint">{t("fields.upload")}</p>
-      ) : (
-        <p role="status">
-          <progress value={sending.share} />{" "}
-          {t("fields.uploading", { name: sending.name, percent: Math.floor(sending.share * 100) })}
-        </p>
+    <span class="file-cell">
+      <FileLink {...props} />
+    </span>
+  );
+}
+
+function FileInput({
+  field,
+  value,
+  onChange,
+  attributes,
+  disabled = false,
+  orb,
+  onFault,
+  onUpload,
+}: InputProps) {
+  const uploads = useUploads({ orb, field, disabled, onStored: onChange, onProgress: onUpload, onFault });
+  if (shownFile(value) === undefined)
+    return <DropZone {...{ uploads, attributes, disabled }} accept={field.accept} multiple={false} />;
+  return (
+    <div class="chosen-entry">
+      <FileLink field={field} value={value} />
+      {disabled ? null : (
+        <IconButton
+          label={t("fields.clear", { field: labelOf(field) })}
+          icon="x"
+          onClick={() => onChange(null)}
+        />
       )}
-      {fault === undefined ? null : (
-        <p class="error" role="status">
-          {fault}
-        </p>
+    </div>
+  );
+}
+
+/** A gallery. Several files can be added at once, and each can be moved and removed. */
+function FileListInput({
+  field,
+  value,
+  onChange,
+  attributes,
+  disabled = false,
+  orb,
+  onFault,
+  onUpload,
+}: InputProps) {
+  const items: readonly unknown[] = Array.isArray(value) ? value.filter((item) => item !== null) : [];
+  // Two uploads may end before the form is rendered again.
+  const newest = useRef(items);
+  newest.current = items;
+  const put = (next: readonly unknown[]) => {
+    newest.current = next;
+    onChange(next.length === 0 ? null : next);
+  };
+  const add = (file: object) => put([...newest.current, file]);
+  const uploads = useUploads({ orb, field, disabled, onStored: add, onProgress: onUpload, onFault });
+  const move = (from: number, to: number) => {
+    const next = [...items];
+    next.splice(to, 0, ...next.splice(from, 1));
+    put(next);
+  };
+  const name = (number: number) => t("fields.item", { field: labelOf(field), number });
+  return (
+    <div class="list-input">
+      <ol class="gallery">
+        {items.map((item, at) => (
+          <li key={at}>
+            <div class="chosen-entry">
+              <FileLink field={field} value={item} />
+            </div>
+            {disabled ? null : (
+              <div class="list-buttons">
+                <IconButton
+                  label={t("fields.up", { item: name(at + 1) })}
+                  icon="arrowUp"
+                  disabled={at === 0}
+                  onClick={() => move(at, at - 1)}
+                />
+                <IconButton
+                  label={t("fields.down", { item: name(at + 1) })}
+                  icon="arrowDown"
+                  disabled={at === items.length - 1}
+                  onClick={() => move(at, at + 1)}
+                />
+                <IconButton
+                  label={t("fields.remove", { item: name(at + 1) })}
+                  icon="x"
+                  onClick={() => put(items.toSpliced(at, 1))}
+                />
+              </div>
+            )}
+          </li>
+        ))}
+      </ol>
+      {disabled ? (
+        items.length === 0 ? (
+          <p class="hint">{t("fields.none")}</p>
+        ) : null
+      ) : (
+        <DropZone {...{ uploads, attributes, disabled }} accept={field.accept} multiple />
       )}
     </div>
   );
@@ -116,8 +131,9 @@ function FileInput({ field, value, onChange, attributes, disabled, orb, onFault 
 const nameOf = (value: unknown) => shownFile(value)?.name ?? "";
 
 export const fileKind: FieldKind = {
-  Cell: FileLink,
+  Cell: FileCell,
   Input: FileInput,
+  ListInput: FileListInput,
   filterOps: ["null"],
   parse: () => ({ value: null }),
   format: nameOf,

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
-import type { FieldKind, InputProps } from "./kind.ts";
+import type { FieldKind, InputProps } from "./parts/kind.ts";
 
 const pretty = (value: unknown) =>
   value === null || value === undefined ? "" : JSON.stringify(value, null, 2);
@@ -35,6 +35,7 @@ function JsonInput({ value, onChange, attributes, disabled, onFault }: InputProp
     <>
       <textarea
         {...attributes}
+        dir="ltr"
         class="mono"
         rows={4}
         spellcheck={false}

@@ -1,14 +1,59 @@
-/** The input for a list: one input per item. The user can add, remove and move items. */
+/** The input for a list: chips for short values, and else one input per item. The user can add, remove and move items. */
 import { useRef } from "preact/hooks";
-import { labelOf } from "../model/orb.ts";
+import { traitsOf } from "../../../shared/definition/types/traits.ts";
+import { type FieldModel, labelOf } from "../model/orb.ts";
 import { t } from "../texts/t.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { kindOf } from "./index.ts";
-import type { InputProps } from "./kind.ts";
+import type { InputProps } from "./parts/kind.ts";
+import { TagsInput } from "./tags.tsx";
+
+/** Types with values that are short enough for chips. */
+const isShort = ({ type }: FieldModel) => {
+  const { kind } = traitsOf(type);
+  return kind === "number" || (kind === "text" && type !== "text");
+};
 
 export function ListInput(props: InputProps) {
-  const { field, value, onChange, attributes, disabled, onFault } = props;
-  const { Input } = kindOf(field);
+  const { field } = props;
+  return isShort(field) && field.enum === undefined ? <TagsInput {...props} /> : <Rows {...props} />;
+}
+
+/** Buttons that move or remove an item. @param name what screen readers call the item */
+function RowButtons({
+  name,
+  at,
+  last,
+  onMove,
+  onRemove,
+}: {
+  name: string;
+  at: number;
+  last: number;
+  onMove: (to: number) => void;
+  onRemove: () => void;
+}) {
+  return (
+    <div class="list-buttons">
+      <IconButton
+        label={t("fields.up", { item: name })}
+        icon="arrowUp"
+        disabled={at === 0}
+        onClick={() => onMove(at - 1)}
+      />
+      <IconButton
+        label={t("fields.down", { item: name })}
+        icon="arrowDown"
+        disabled={at === last}
+        onClick={() => onMove(at + 1)}
+      />
+      <IconButton label={t("fields.remove", { item: name })} icon="x" onClick={onRemove} />
+    </div>
+  );
+}
+
+/** The items of the list, and the changes of their order and number. */
+function useRows({ value, onChange, onFault }: InputProps) {
   const items: readonly unknown[] = Array.isArray(value) ? value : [];
   const list = useRef<HTMLOListElement>(null);
   const faults = useRef(new Map<number, string>());
@@ -26,30 +71,37 @@ export function ListInput(props: InputProps) {
       row?.querySelector<HTMLElement>("input, select, textarea, button")?.focus();
     });
   };
-  const move = (from: number, to: number) => {
-    if (to < 0 || to >= items.length) return;
-    const next = [...items];
-    next.splice(to, 0, ...next.splice(from, 1));
-    put(next, to);
+  return {
+    ...{ items, list, tell, put },
+    move(from: number, to: number) {
+      if (to < 0 || to >= items.length) return;
+      const next = [...items];
+      next.splice(to, 0, ...next.splice(from, 1));
+      put(next, to);
+    },
+    remove(at: number) {
+      tell(at, undefined);
+      put(items.toSpliced(at, 1), at);
+    },
   };
+}
+
+function Rows(props: InputProps) {
+  const { field, attributes, disabled } = props;
+  const { Input } = kindOf(field);
+  const { items, list, tell, put, move, remove } = useRows(props);
   const name = (number: number) => t("fields.item", { field: labelOf(field), number });
-  const remove = (at: number) => {
-    tell(at, undefined);
-    put(items.toSpliced(at, 1), at);
+  const onKeyDown = (event: KeyboardEvent, at: number) => {
+    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
+    if (!event.altKey || step === 0 || disabled === true) return;
+    event.preventDefault();
+    move(at, at + step);
   };
   return (
     <div class="list-input">
       <ol ref={list}>
         {items.map((item, at) => (
-          <li
-            key={at}
-            onKeyDown={(event) => {
-              const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-              if (!event.altKey || step === 0 || disabled === true) return;
-              event.preventDefault();
-              move(at, at + step);
-            }}
-          >
+          <li key={at} onKeyDown={(event) => onKeyDown(event, at)}>
             <div class="list-value">
               <Input
                 {...props}
@@ -64,25 +116,11 @@ export function ListInput(props: InputProps) {
               />
             </div>
             {disabled === true ? null : (
-              <div class="list-buttons">
-                <IconButton
-                  label={t("fields.up", { item: name(at + 1) })}
-                  icon="arrowUp"
-                  disabled={at === 0}
-                  onClick={() => move(at, at - 1)}
-                />
-                <IconButton
-                  label={t("fields.down", { item: name(at + 1) })}
-                  icon="arrowDown"
-                  disabled={at === items.length - 1}
-                  onClick={() => move(at, at + 1)}
-                />
-                <IconButton
-                  label={t("fields.remove", { item: name(at + 1) })}
-                  icon="x"
-                  onClick={() => remove(at)}
-                />
-              </div>
+              <RowButtons
+                {...{ at, name: name(at + 1), last: items.length - 1 }}
+                onMove={(to) => move(at, to)}
+                onRemove={() => remove(at)}
+              />
             )}
           </li>
         ))}

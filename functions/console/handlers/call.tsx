@@ -2,10 +2,10 @@
 import { useState } from "preact/hooks";
 import { callHandler } from "../api/handlers.ts";
 import type { OrbHandler } from "../api/orbs.ts";
+import { CodeButton } from "../code/sample.tsx";
 import { literal, type Sample } from "../model/code.ts";
 import { formatNumber, t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
-import { CodeButton } from "../ui/code.tsx";
 import { Checkbox, SelectField, TextArea, TextField } from "../ui/form.tsx";
 import { faultAt, faultsOf, otherFaults, ProblemBox } from "../ui/problem.tsx";
 import { type InputField, inputFields, inputOf } from "./input.ts";
@@ -37,7 +37,8 @@ function Input({
   return <TextField {...common} inputMode={kind === "number" ? "decimal" : "text"} />;
 }
 
-export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
+/** The input that the user has entered, in a form or as JSON. */
+function useInput(handler: OrbHandler) {
   const fields = inputFields(handler.input);
   const [asJson, setAsJson] = useState(fields === undefined);
   const [json, setJson] = useState("{}");
@@ -49,45 +50,89 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
       ]),
     ),
   );
+  return {
+    ...{ fields, asJson, json, setJson, texts, setTexts },
+    /** Throws if the user has entered no valid JSON. */
+    given: (): unknown => (asJson || fields === undefined ? JSON.parse(json) : inputOf(fields, texts)),
+    /** Throws if a field of the form has no valid JSON. */
+    toJson(on: boolean) {
+      if (on) setJson(shown(inputOf(fields ?? [], texts)));
+      setAsJson(on);
+    },
+  };
+}
+
+type GivenInput = ReturnType<typeof useInput>;
+
+/** Calls the handler. */
+function useCall(href: string, input: GivenInput) {
   const [busy, setBusy] = useState(false);
   const [error, setError] = useState<unknown>();
   const [answer, setAnswer] = useState<{ text: string; ms: number }>();
-  const given = (): unknown => (asJson || fields === undefined ? JSON.parse(json) : inputOf(fields, texts));
-  const sample = (): Sample => {
-    let body: unknown = {};
-    try {
-      body = given();
-    } catch {
-      // The user has not entered valid JSON yet, so the sample code contains no input.
-    }
-    const [, , orb = ""] = href.split("/");
-    return {
-      method: "POST",
-      url: location.origin + href,
-      body,
-      call: `client.orb(${literal(decodeURIComponent(orb))}).call(${literal(handler.name)}, ${literal(body)})`,
-    };
-  };
   const call = async () => {
     setBusy(true);
     setError(undefined);
     setAnswer(undefined);
     const began = performance.now();
     try {
-      const output = await callHandler(href, given());
+      const output = await callHandler(href, input.given());
       setAnswer({ text: shown(output), ms: Math.round(performance.now() - began) });
     } catch (reason) {
       setError(reason);
     }
     setBusy(false);
   };
+  return { busy, error, setError, answer, call };
+}
+
+/** Returns the request as sample code. It has no input as long as the user has entered no valid JSON. */
+function sampleOf(handler: OrbHandler, href: string, { given }: GivenInput): Sample {
+  let body: unknown = {};
+  try {
+    body = given();
+  } catch {
+    // The sample code contains no input.
+  }
+  const [, , orb = ""] = href.split("/");
+  return {
+    method: "POST",
+    url: location.origin + href,
+    body,
+    call: `client.orb(${literal(decodeURIComponent(orb))}).call(${literal(handler.name)}, ${literal(body)})`,
+  };
+}
+
+function Inputs({ input, faults }: { input: GivenInput; faults: ReturnType<typeof faultsOf> }) {
+  const { fields, asJson, json, setJson, texts, setTexts } = input;
+  if (asJson || fields === undefined)
+    return (
+      <TextArea label={t("handlers.input")} value={json} onChange={setJson} class="mono" spellcheck={false} />
+    );
+  return (
+    <>
+      {fields.map((field) => (
+        <Input
+          key={field.name}
+          field={field}
+          text={texts[field.name] ?? ""}
+          error={faultAt(faults, `/${field.name}`)}
+          onChange={(text) => setTexts({ ...texts, [field.name]: text })}
+        />
+      ))}
+    </>
+  );
+}
+
+export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
+  const input = useInput(handler);
+  const { busy, error, setError, answer, call } = useCall(href, input);
+  const { fields, asJson } = input;
   const faults = asJson ? [] : faultsOf(error);
   const paths = (fields ?? []).map(({ name }) => `/${name}`);
   const beside = faults.length > 0 && otherFaults(faults, paths).length === 0;
   const toJson = (on: boolean) => {
     try {
-      if (on) setJson(shown(inputOf(fields ?? [], texts)));
-      setAsJson(on);
+      input.toJson(on);
     } catch (reason) {
       setError(reason);
     }
@@ -101,30 +146,12 @@ export function Call({ handler, href }: { handler: OrbHandler; href: string }) {
       }}
     >
       {error === undefined || beside ? null : <ProblemBox error={error} />}
-      {asJson || fields === undefined ? (
-        <TextArea
-          label={t("handlers.input")}
-          value={json}
-          onChange={setJson}
-          class="mono"
-          spellcheck={false}
-        />
-      ) : (
-        fields.map((field) => (
-          <Input
-            key={field.name}
-            field={field}
-            text={texts[field.name] ?? ""}
-            error={faultAt(faults, `/${field.name}`)}
-            onChange={(text) => setTexts({ ...texts, [field.name]: text })}
-          />
-        ))
-      )}
+      <Inputs input={input} faults={faults} />
       <div class="actions">
         <Button kind="primary" type="submit" icon="zap" busy={busy}>
           {t("handlers.call")}
         </Button>
-        <CodeButton samples={() => [{ name: handler.name, sample: sample() }]} />
+        <CodeButton samples={() => [{ name: handler.name, sample: sampleOf(handler, href, input) }]} />
         {fields === undefined ? null : (
           <Checkbox label={t("handlers.asJson")} checked={asJson} onChange={toJson} />
         )}

@@ -4,6 +4,7 @@ import { useSearchParams } from "wouter-preact";
 import { type Delivery, listDeliveries, redeliver } from "../api/handlers.ts";
 import { titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
+import { useAction } from "../state/action.ts";
 import { useLoad } from "../state/load.ts";
 import { useOrb } from "../state/session.ts";
 import { t } from "../texts/t.ts";
@@ -13,7 +14,7 @@ import { Link } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
-import { Pager, Table } from "../ui/table.tsx";
+import { type Column, Pager, Table } from "../ui/table.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { Time } from "../ui/time.tsx";
 import { say } from "../ui/toast.tsx";
@@ -24,11 +25,58 @@ const TONES = { failed: "bad", waiting: "warning", delivered: "good" } as const;
 
 const isState = (text: string | null): text is State => STATES.some((state) => state === text);
 
+function columnsOf(orb: string, again: (delivery: Delivery) => void): Column<Delivery>[] {
+  return [
+    {
+      id: "hook",
+      label: t("deliveries.hook"),
+      cell: ({ hook, event, error: why }) => (
+        <>
+          <code>{hook}</code> {event === null ? null : <span class="hint">{event}</span>}
+          {why === null ? null : <div class="error">{why}</div>}
+        </>
+      ),
+    },
+    {
+      id: "entry",
+      label: t("deliveries.entry"),
+      cell: ({ module, schema, entry }) =>
+        module === null || schema === null || entry === null ? null : (
+          <Link to={orbLink(orb, "entries", module, schema, entry)}>
+            <code>{entry}</code>
+          </Link>
+        ),
+      wide: true,
+    },
+    {
+      id: "status",
+      label: t("deliveries.status"),
+      cell: ({ status: state, attempts }) => (
+        <>
+          <Badge tone={TONES[state]}>{t(`deliveries.${state}`)}</Badge>{" "}
+          <span class="hint">{t("deliveries.attempts", { count: attempts })}</span>
+        </>
+      ),
+    },
+    { id: "at", label: t("deliveries.at"), cell: ({ at }) => <Time at={at} />, wide: true },
+    {
+      id: "actions",
+      label: t("deliveries.actions"),
+      align: "end",
+      cell: (delivery) => (
+        <Button size="small" icon="send" onClick={() => again(delivery)}>
+          {t("deliveries.redeliver")}
+        </Button>
+      ),
+    },
+  ];
+}
+
 export default function Deliveries({ params: { orb: id = "" } }: { params: PageParams }) {
   const orb = useOrb(id);
   const [given, setGiven] = useSearchParams();
   const [cursors, setCursors] = useState<readonly string[]>([]);
-  const [error, setError] = useState<unknown>();
+  const { error, run } = useAction();
   const named = given.get("status");
   const status: State = isState(named) ? named : "failed";
   const query = { status, limit: 50, cursor: cursors.at(-1) };
@@ -36,13 +84,10 @@ export default function Deliveries({ params: { orb: id = "" } }: { params: PageP
     listDeliveries(id, { query, signal }),
   );
   const again = async (delivery: Delivery) => {
-    setError(undefined);
-    try {
+    await run(async () => {
       await redeliver(id, delivery.id);
       say(t("deliveries.again"));
-    } catch (reason) {
-      setError(reason);
-    }
+    });
     await list.reload();
   };
   return (
@@ -68,8 +113,13 @@ export default function Deliveries({ params: { orb: id = "" } }: { params: PageP
         }}
       >
         <Shows of={list}>
-          {({ items, nextCursor, worker }) => (
+          {({ items, nextCursor, worker, backlog }) => (
             <>
+              {backlog === undefined || backlog.oldest === null ? null : (
+                <p class="notice">
+                  {t("deliveries.backlog", { count: backlog.count })} <Time at={backlog.oldest} />
+                </p>
+              )}
               {worker === "absent" ? <p class="notice">{t("deliveries.noWorker")}</p> : null}
               {items.length === 0 ? (
                 <Empty icon="send" title={t(`deliveries.none-${status}`)}>
@@ -80,50 +130,7 @@ export default function Deliveries({ params: { orb: id = "" } }: { params: PageP
                   label={t("deliveries.title")}
                   rows={items}
                   keyOf={(delivery) => delivery.id}
-                  columns={[
-                    {
-                      id: "hook",
-                      label: t("deliveries.hook"),
-                      cell: ({ hook, event, error: why }) => (
-                        <>
-                          <code>{hook}</code> {event === null ? null : <span class="hint">{event}</span>}
-                          {why === null ? null : <div class="error">{why}</div>}
-                        </>
-                      ),
-                    },
-                    {
-                      id: "entry",
-                      label: t("deliveries.entry"),
-                      cell: ({ module, schema, entry }) =>
-                        module === null || schema === null || entry === null ? null : (
-                          <Link to={orbLink(id, "entries", module, schema, entry)}>
-                            <code>{entry}</code>
-                          </Link>
-                        ),
-                      wide: true,
-                    },
-                    {
-                      id: "status",
-                      label: t("deliveries.status"),
-                      cell: ({ status: state, attempts }) => (
-                        <>
-                          <Badge tone={TONES[state]}>{t(`deliveries.${state}`)}</Badge>{" "}
-                          <span class="hint">{t("deliveries.attempts", { count: attempts })}</span>
-                        </>
-                      ),
-                    },
-                    { id: "at", label: t("deliveries.at"), cell: ({ at }) => <Time at={at} />, wide: true },
-                    {
-                      id: "actions",
-                      label: t("deliveries.actions"),
-                      align: "end",
-                      cell: (delivery) => (
-                        <Button size="small" icon="send" onClick={() => void again(delivery)}>
-                          {t("deliveries.redeliver")}
-                        </Button>
-                      ),
-                    },
-                  ]}
+                  columns={columnsOf(id, (delivery) => void again(delivery))}
                 />
               )}
               <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />

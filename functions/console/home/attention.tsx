@@ -20,6 +20,9 @@ interface Concern {
   action?: ComponentChildren;
 }
 
+/** Returns whether a newer version of the platform stored the definition, so that there is nothing to repair. */
+const isOfNewerVersion = (codes: readonly string[]) => codes.some((code) => code.endsWith("newer_version"));
+
 /**
  * Repairs a damaged definition. For that, it only has to read the application: the platform then restores the
  * definition from the application's history.
@@ -46,6 +49,12 @@ async function failedOrbs(orbs: readonly OrbItem[], signal: AbortSignal): Promis
   return found.sort();
 }
 
+const DAMAGED = {
+  orb: "home.damagedOrb",
+  handler: "home.damagedHandler",
+  stream: "home.lostStream",
+} as const;
+
 export function Attention({ orbs }: { orbs: readonly OrbItem[] }) {
   const faults = useLoad("attention/faults", listFaults);
   const absent = useLoad("attention/absent", absentHandlers);
@@ -59,9 +68,12 @@ export function Attention({ orbs }: { orbs: readonly OrbItem[] }) {
         id: `${kind} ${id}`,
         icon: "circleAlert",
         tone: "bad",
-        text: t(kind === "orb" ? "home.damagedOrb" : "home.damagedHandler", { id, codes: codes.join(", ") }),
+        text: t(kind === "orb" && isOfNewerVersion(codes) ? "home.newerOrb" : DAMAGED[kind], {
+          id,
+          codes: codes.join(", ").replace(" newer_version", ""),
+        }),
         action:
-          kind === "orb" ? (
+          kind === "orb" && !isOfNewerVersion(codes) ? (
             <Button size="small" onClick={() => void repair(id)}>
               {t("home.repair")}
             </Button>
@@ -100,7 +112,12 @@ export function Attention({ orbs }: { orbs: readonly OrbItem[] }) {
         }),
       ),
   ];
-  if (concerns.length === 0) return null;
+  if (concerns.length === 0) {
+    const isKnown = [faults, failed, absent].every(
+      ({ data, error }) => data !== undefined || error !== undefined,
+    );
+    return isKnown ? <p class="hint wide-only">{t("home.calm")}</p> : null;
+  }
   return (
     <section class="concerns" aria-labelledby="concerns">
       <h2 id="concerns">{t("home.attention")}</h2>

@@ -2,6 +2,7 @@
 import { useLocation, useSearch } from "wouter-preact";
 import example from "../../../scripts/examples/shop.json" with { type: "json" };
 import type { PageParams } from "../shell/nav.ts";
+import { useTyped } from "../state/typed.ts";
 import { t } from "../texts/t.ts";
 import { Page } from "../ui/page.tsx";
 import { Tabs } from "../ui/tabs.tsx";
@@ -15,6 +16,7 @@ type Way = (typeof WAYS)[number];
 export default function Create(_: { params: PageParams }) {
   const [, go] = useLocation();
   const asked = new URLSearchParams(useSearch()).get("from");
+  const typed = useTyped<HTMLDivElement>();
   const way: Way = WAYS.find((one) => one === asked) ?? "blank";
   return (
     <Page title={t("create.title")} path={[{ label: t("home.orbs"), to: "/" }]}>
@@ -22,9 +24,15 @@ export default function Create(_: { params: PageParams }) {
         label={t("create.ways")}
         tabs={WAYS.map((id) => ({ id, label: t(`create.${id}`) }))}
         current={way}
-        onChange={(id) => go(`/orbs/new?from=${id}`, { replace: true })}
+        onChange={(id) =>
+          void typed.mayDiscard().then((sure) => {
+            if (sure) go(`/orbs/new?from=${id}`, { replace: true });
+          })
+        }
       >
-        <Way key={way} way={way} />
+        <div ref={typed.ref}>
+          <Way key={way} way={way} />
+        </div>
       </Tabs>
     </Page>
   );

@@ -1,5 +1,6 @@
 import { useState } from "preact/hooks";
 import { isPlatformAdmin } from "../api/caller.ts";
+import { listChanges } from "../api/entries.ts";
 import { discoverOrbs, listOrbs, type OrbItem } from "../api/orbs.ts";
 import { countEntries, readHealth } from "../api/platform.ts";
 import { titleOf } from "../model/orb.ts";
@@ -8,6 +9,7 @@ import { useLoad } from "../state/load.ts";
 import { useCaller } from "../state/session.ts";
 import { formatNumber, t } from "../texts/t.ts";
 import { StateBadge } from "../ui/badge.tsx";
+import { Button } from "../ui/button.tsx";
 import { Icon, type IconName } from "../ui/icon.tsx";
 import { Link, LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
@@ -25,6 +27,13 @@ const PAGE_SIZE = 50;
 function Entries({ orb }: { orb: string }) {
   const { data } = useLoad(`orbs/${orb}/count`, (signal) => countEntries(orb, { signal }));
   return <span class="number">{data === undefined ? "" : formatNumber(data)}</span>;
+}
+
+/** Shows when the application or one of its entries last changed. */
+function LastChange({ orb: { id, updatedAt } }: { orb: OrbItem }) {
+  const { data } = useLoad(`orbs/${id}/last-change`, (signal) => listChanges(id, 1, signal));
+  const at = data?.[0]?.at ?? updatedAt;
+  return <Time at={at > updatedAt ? at : updatedAt} />;
 }
 
 function Health() {
@@ -102,15 +111,75 @@ function Orbs({ orbs }: { orbs: readonly OrbItem[] }) {
           label: t("home.updated"),
           align: "end",
           wide: true,
-          cell: (orb) => <Time at={orb.updatedAt} />,
+          cell: (orb) => <LastChange orb={orb} />,
         },
       ]}
     />
   );
 }
 
+/** Lists of more applications get a search. */
+const MANY = 8;
+/** Maximum number of applications that a search looks at. */
+const SEARCHED = 2_000;
+
+const matches = (text: string) => {
+  const words = text.trim().toLowerCase();
+  return ({ id, name }: { id: string; name?: string }) => `${name ?? ""} ${id}`.toLowerCase().includes(words);
+};
+
+async function allOrbs(signal: AbortSignal): Promise<OrbItem[]> {
+  const found: OrbItem[] = [];
+  let cursor: string | undefined;
+  while (found.length < SEARCHED) {
+    const page = await listOrbs({ signal, query: { limit: 200, cursor } });
+    found.push(...page.items);
+    if (page.nextCursor === null) break;
+    cursor = page.nextCursor;
+  }
+  return found;
+}
+
+function SearchOrbs({ text, onChange }: { text: string; onChange: (text: string) => void }) {
+  return (
+    <div class="home-search">
+      <Icon name="search" />
+      <input
+        type="search"
+        aria-label={t("home.search")}
+        placeholder={t("home.search")}
+        autocomplete="off"
+        value={text}
+        onInput={(event) => onChange(event.currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+function NoMatch({ onClear }: { onClear: () => void }) {
+  return (
+    <Empty icon="search" title={t("home.noMatch")}>
+      <Button onClick={onClear}>{t("home.clear")}</Button>
+    </Empty>
+  );
+}
+
+/** Shows the applications of all pages that match a text. */
+function FoundOrbs({ text, onClear }: { text: string; onClear: () => void }) {
+  const all = useLoad("orbs?all", allOrbs);
+  return (
+    <Shows of={all}>
+      {(orbs) => {
+        const found = orbs.filter(matches(text));
+        return found.length === 0 ? <NoMatch onClear={onClear} /> : <Orbs orbs={found.slice(0, PAGE_SIZE)} />;
+      }}
+    </Shows>
+  );
+}
+
 /** The home page of platform admins: lists all applications. */
 function AdminHome() {
+  const [text, setText] = useState("");
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const cursor = cursors.at(-1);
   const orbs = useLoad(`orbs?${cursor ?? ""}`, (signal) =>
@@ -133,11 +202,22 @@ function AdminHome() {
           empty ? (
             <First />
           ) : (
-            <>
+            <div class="home-body">
+              <div>
+                {items.length > MANY || cursors.length > 0 ? (
+                  <SearchOrbs text={text} onChange={setText} />
+                ) : null}
+                {text.trim() === "" ? (
+                  <>
+                    <Orbs orbs={items} />
+                    <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />
+                  </>
+                ) : (
+                  <FoundOrbs text={text} onClear={() => setText("")} />
+                )}
+              </div>
               <Attention orbs={items} />
-              <Orbs orbs={items} />
-              <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />
-            </>
+            </div>
           )
         }
       </Shows>
@@ -149,6 +229,7 @@ function AdminHome() {
 /** The home page of users who are not platform admins: lists the published applications. */
 function UserHome() {
   const orbs = useLoad("published", discoverOrbs);
+  const [text, setText] = useState("");
   return (
     <Page title={t("home.choose")} lead={t("home.chooseLead")}>
       <Shows of={orbs}>
@@ -158,16 +239,20 @@ function UserHome() {
               <p>{t("home.nothingText")}</p>
             </Empty>
           ) : (
-            <div class="choices">
-              {all.map((orb) => (
-                <Link key={orb.id} to={orbLink(orb.id)} class="choice">
-                  <span>
-                    <strong>{titleOf(orb)}</strong>
-                    <span class="hint">{orb.description}</span>
-                  </span>
-                </Link>
-              ))}
-            </div>
+            <>
+              {all.length > MANY ? <SearchOrbs text={text} onChange={setText} /> : null}
+              {all.some(matches(text)) ? null : <NoMatch onClear={() => setText("")} />}
+              <div class="choices">
+                {all.filter(matches(text)).map((orb) => (
+                  <Link key={orb.id} to={orbLink(orb.id)} class="choice">
+                    <span>
+                      <strong>{titleOf(orb)}</strong>
+                      <span class="hint">{orb.description}</span>
+                    </span>
+                  </Link>
+                ))}
+              </div>
+            </>
           )
         }
       </Shows>

@@ -3,6 +3,7 @@ import { createOrb } from "../api/orbs.ts";
 import { orbLink } from "../shell/nav.ts";
 import { useAction } from "../state/action.ts";
 import { refresh } from "../state/cache.ts";
+import { leaveFreely } from "../state/leave.ts";
 import { t } from "../texts/t.ts";
 import { say } from "../ui/toast.tsx";
 
@@ -22,6 +23,7 @@ export function useSubmit(): Submit {
       refresh("orbs");
       refresh("palette");
       say(t(publish ? "create.published" : "create.created", { name }));
+      leaveFreely();
       go(orbLink(id));
     });
   return { busy, error, submit };

@@ -2,7 +2,9 @@
  * The cells of an entry. A cell is the value of one field in one language and market; most fields have a single cell.
  * Forms edit cells, and comparisons show them. All functions are pure.
  */
-import type { FieldModel, OrbModel, SchemaModel } from "./orb.ts";
+import { pointer } from "../../../shared/kernel/faults.ts";
+import { isObject } from "../../../shared/kernel/json.ts";
+import { type FieldModel, isObjects, type OrbModel, type SchemaModel, shapesOf } from "./orb.ts";
 
 /** The parts of an entry that a write can change. */
 export interface Content {
@@ -26,28 +28,44 @@ type Members = Readonly<Record<string, unknown>>;
 /** The text shown instead of a sensitive value. A write that contains the mask keeps the stored value. */
 export const MASK = "••••••••";
 
-const isMap = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** Returns the JSON Pointer of a cell. The platform's validation errors contain the same pointer. */
-export const pointerOf = ({ way }: Pick<Cell, "way">): string =>
-  `/${way.map((part) => part.replaceAll("~", "~0").replaceAll("/", "~1")).join("/")}`;
+export const pointerOf = ({ way }: Pick<Cell, "way">): string => pointer(way);
 
-/** Returns the cells of a field, in the order of markets, then languages. */
-export function cellsOfField(field: FieldModel, { languages, markets }: OrbModel): Cell[] {
+/**
+ * Returns the cells of a field, in the order of markets, then languages.
+ * @param before property names, and positions in lists, that lead to the object that has the field
+ */
+export function cellsOfField(
+  field: FieldModel,
+  { languages, markets }: OrbModel,
+  before: readonly string[] = ["values"],
+): Cell[] {
   const each = <T>(varies: boolean | undefined, all: readonly T[]) => (varies === true ? all : [undefined]);
   return each(field.marketSpecific, markets).flatMap((market) =>
     each(field.translatable, languages).map((language) => ({
       field,
       ...(market === undefined ? {} : { market }),
       ...(language === undefined ? {} : { language }),
-      way: ["values", field.name, ...[market, language].filter((part) => part !== undefined)],
+      way: [...before, field.name, ...[market, language].filter((part) => part !== undefined)],
     })),
   );
 }
 
 export const cellsOf = ({ fields }: Pick<SchemaModel, "fields">, orb: OrbModel): Cell[] =>
   fields.flatMap((field) => cellsOfField(field, orb));
+
+/** Returns the cells of a table: like {@link cellsOf}, but with cells for the fields of objects that are no lists. */
+export function tableCells(
+  fields: readonly FieldModel[],
+  orb: OrbModel,
+  before: readonly string[] = ["values"],
+): Cell[] {
+  return fields.flatMap((field) => {
+    const cells = cellsOfField(field, orb, before);
+    const [shape] = field.type === "object" && field.list !== true ? shapesOf(field, orb) : [];
+    return shape === undefined ? cells : cells.flatMap(({ way }) => tableCells(shape.fields, orb, way));
+  });
+}
 
 /** Returns the cells for the times at which an entry becomes visible and hidden again. */
 export const windowCells = (labels: { validFrom: string; validTo: string }): Cell[] =>
@@ -59,7 +77,10 @@ export const windowCells = (labels: { validFrom: string; validTo: string }): Cel
 /** Returns the value of a cell; null if there is none. */
 export function valueAt(content: Content, { way }: Pick<Cell, "way">): unknown {
   let found: unknown = content;
-  for (const part of way) found = isMap(found) && Object.hasOwn(found, part) ? found[part] : null;
+  for (const part of way) {
+    if (Array.isArray(found)) found = found[Number(part)];
+    else found = isObject(found) && Object.hasOwn(found, part) ? found[part] : null;
+  }
   return found ?? null;
 }
 
@@ -68,7 +89,12 @@ export function withValue(content: Content, { way }: Pick<Cell, "way">, value: u
   const put = (holder: unknown, [name, ...below]: readonly string[]): unknown =>
     name === undefined
       ? value
-      : { ...(isMap(holder) ? holder : {}), [name]: put(isMap(holder) ? holder[name] : undefined, below) };
+      : Array.isArray(holder)
+        ? holder.with(Number(name), put(holder[Number(name)], below))
+        : {
+            ...(isObject(holder) ? holder : {}),
+            [name]: put(isObject(holder) ? holder[name] : undefined, below),
+          };
   return put(content, way) as Content;
 }
 
@@ -83,11 +109,12 @@ export function isEmpty(value: unknown): boolean {
 
 /** Compares two values. Ignores the order of properties, and treats a missing value as an empty list. */
 export function same(a: unknown, b: unknown): boolean {
+  if (a === b) return true;
   if (isEmpty(a) || isEmpty(b)) return isEmpty(a) && isEmpty(b);
   const [left, right] = [compact(a), compact(b)];
   if (Array.isArray(left) && Array.isArray(right))
     return left.length === right.length && left.every((item, at) => same(item, right[at]));
-  if (isMap(left) && isMap(right)) {
+  if (isObject(left) && isObject(right)) {
     const names = new Set([...Object.keys(left), ...Object.keys(right)]);
     return [...names].every(
       (name) => Object.hasOwn(left, name) === Object.hasOwn(right, name) && same(left[name], right[name]),
@@ -132,6 +159,26 @@ export function isMissing(content: Content, cell: Cell, languages: readonly stri
 }
 
 /**
+ * Returns the value of a field of objects or rich text in one language and market, without empty texts, lists and
+ * objects.
+ */
+function tidy(field: FieldModel, value: unknown, orb: OrbModel): unknown {
+  const shapes = shapesOf(field, orb);
+  const object = (item: unknown): unknown => {
+    if (!isObject(item)) return item;
+    const shape = field.type === "object" ? shapes[0] : shapes.find((one) => one.component === item._type);
+    if (shape === undefined) return item;
+    const sent = valuesToSend({ values: item, validFrom: null, validTo: null }, shape.fields, orb);
+    const known = shape.fields.filter(({ name }) => Object.hasOwn(item, name));
+    const own = Object.entries(item).filter(([name]) => name === "_key" || name === "_type");
+    return Object.fromEntries([...own, ...known.map(({ name }) => [name, sent[name]])]);
+  };
+  if (Array.isArray(value)) return value.map(object);
+  const held = object(value);
+  return isObject(held) && Object.values(held).every(isEmpty) ? null : held;
+}
+
+/**
  * Returns the values to send in a write request. Omits empty list items, and turns empty maps into null.
  * @param fields the fields that the caller may set
  */
@@ -140,17 +187,21 @@ export function valuesToSend(
   fields: readonly FieldModel[],
   orb: OrbModel,
 ): Record<string, unknown> {
-  const filled = (value: unknown) => {
-    const held = compact(value);
+  const filled = (field: FieldModel, value: unknown) => {
+    const hasObjects = isObjects(field) || field.type === "richText";
+    const held = compact(hasObjects ? tidy(field, value, orb) : value);
     return isEmpty(held) ? null : held;
   };
   return Object.fromEntries(
     fields.map((field) => {
       const varies = field.translatable === true || field.marketSpecific === true;
-      if (!varies) return [field.name, filled(content.values[field.name])];
+      if (!varies) return [field.name, filled(field, content.values[field.name])];
       const cells = cellsOfField(field, orb).filter((cell) => !isEmpty(valueAt(content, cell)));
       const empty: Content = { values: {}, validFrom: null, validTo: null };
-      const whole = cells.reduce((to, cell) => withValue(to, cell, compact(valueAt(content, cell))), empty);
+      const whole = cells.reduce(
+        (to, cell) => withValue(to, cell, filled(field, valueAt(content, cell))),
+        empty,
+      );
       return [field.name, whole.values[field.name] ?? null];
     }),
   );
@@ -163,7 +214,7 @@ export function newContent(schema: SchemaModel, orb: OrbModel): Content {
     if (field.default === undefined || field.default === null) continue;
     if (field.translatable === true || field.marketSpecific === true) {
       const whole =
-        isMap(field.default) &&
+        isObject(field.default) &&
         cellsOfField(field, orb).some(
           (cell) => !isEmpty(valueAt({ ...content, values: { [field.name]: field.default } }, cell)),
         );
@@ -173,11 +224,19 @@ export function newContent(schema: SchemaModel, orb: OrbModel): Content {
   return content;
 }
 
+/** Returns the language of what {@link plainValue} returns for a translatable value, otherwise undefined. */
+export function plainLanguage(
+  value: unknown,
+  { translatable, marketSpecific }: FieldModel,
+): string | undefined {
+  const ofMarket = marketSpecific === true && isObject(value) ? firstOf(value)?.[1] : value;
+  return translatable === true && isObject(ofMarket) ? firstOf(ofMarket)?.[0] : undefined;
+}
+
+const firstOf = (value: Members) => Object.entries(value).find(([, item]) => !isEmpty(item));
+
 /** Returns a short text for a value. For a map of languages or markets, uses the first value that is not empty. */
 export function plainValue(value: unknown): string {
-  if (isMap(value)) {
-    const [first] = Object.values(value).filter((item) => !isEmpty(item));
-    return plainValue(first);
-  }
+  if (isObject(value)) return plainValue(firstOf(value)?.[1]);
   return isEmpty(value) ? "" : String(value);
 }

@@ -1,4 +1,5 @@
 /** Finds the position of a syntax error in a JSON text, and the position of the value at a JSON Pointer. */
+import { escapeSegment } from "../../../shared/kernel/faults.ts";
 import { malformedAt } from "../../../shared/kernel/json-fault.ts";
 
 /** A range of characters in a text. */
@@ -58,7 +59,7 @@ export function placesIn(text: string): Map<string, Span> {
         skip(SPACE);
         at++;
       }
-      value(`${pointer}/${key.replaceAll("~", "~0").replaceAll("/", "~1")}`);
+      value(`${pointer}/${escapeSegment(key)}`);
     }
   };
   value("");

@@ -1,18 +1,19 @@
 import { isPlatformAdmin, may } from "../api/caller.ts";
-import { listRevisions, type OrbDocument } from "../api/orbs.ts";
+import { countVisible } from "../api/entries.ts";
+import type { OrbDocument } from "../api/orbs.ts";
 import { countEntries } from "../api/platform.ts";
 import { type ModuleModel, type OrbModel, type SchemaModel, titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { useLoad } from "../state/load.ts";
 import { useCaller, useOrb } from "../state/session.ts";
-import { formatNumber, t } from "../texts/t.ts";
+import { t } from "../texts/t.ts";
 import { StateBadge } from "../ui/badge.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Link, LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
-import { Time } from "../ui/time.tsx";
 import { OrbActions } from "./actions.tsx";
+import { Changes } from "./changes.tsx";
 import { Steps } from "./steps.tsx";
 
 /** Shows a schema of the application. Platform admins also see how many entries it has. */
@@ -20,17 +21,19 @@ function SchemaRow({ orb, module, schema }: { orb: string; module: ModuleModel; 
   const caller = useCaller(orb).data;
   const admin = isPlatformAdmin(caller);
   const place = { module: module.id, schema: schema.id };
-  const { data } = useLoad(admin ? `orbs/${orb}/count/${module.id}/${schema.id}` : null, (signal) =>
-    countEntries(orb, { ...place, signal }),
-  );
   const routed = module.type === "CONTENT" || module.type === "CONFIG";
+  const { data } = useLoad(
+    admin || routed ? `orbs/${orb}/count/${module.id}/${schema.id}` : null,
+    (signal) =>
+      admin
+        ? countEntries(orb, { ...place, signal })
+        : countVisible({ orb, ...place, managed: false }, may(caller, "update", place), signal),
+  );
   return (
     <li>
       <Link to={orbLink(orb, "entries", module.id, schema.id)}>{titleOf(schema)}</Link>
       <span class="row-end">
-        <span class="hint number">
-          {data === undefined ? t("orb.fields", { count: schema.fields.length }) : formatNumber(data)}
-        </span>
+        <span class="hint number">{data === undefined ? "" : t("orb.entries", { count: data })}</span>
         {routed && may(caller, "create", place) ? (
           <Link
             to={orbLink(orb, "entries", module.id, schema.id, "new")}
@@ -83,28 +86,6 @@ function Modules({ orb }: { orb: OrbModel }) {
   );
 }
 
-/** Describes the newest revisions of the application's document in words. */
-function Changes({ orb }: { orb: string }) {
-  const { data } = useLoad(`orbs/${orb}/revisions/newest`, (signal) =>
-    listRevisions(orb, { signal, query: { limit: 5, sort: "-revision" } }),
-  );
-  if (data === undefined) return null;
-  return (
-    <section class="orb-changes" aria-labelledby="changes">
-      <h2 id="changes">{t("orb.changes")}</h2>
-      <ol>
-        {data.items.map(({ revision, operation, at, summary }) => (
-          <li key={revision}>
-            <span class="hint">{t("orb.revision", { number: revision })}</span>
-            <span class="words">{summary.length === 0 ? operation : summary.join("; ")}</span>
-            <Time at={at} />
-          </li>
-        ))}
-      </ol>
-    </section>
-  );
-}
-
 const isManaged = (orb: OrbModel & Partial<OrbDocument>): orb is OrbDocument => orb.status !== undefined;
 
 /** The overview of an application: its schemas, its state and the next steps. */
@@ -132,9 +113,9 @@ export default function Overview({ params: { orb: id = "" } }: { params: PagePar
       <Shows of={orb}>
         {(shown) => (
           <>
-            {managed ? <Steps orb={shown} entries={entries.data} /> : null}
+            {managed ? <Steps orb={shown} entries={entries} /> : null}
             <Modules orb={shown} />
-            {managed ? <Changes orb={id} /> : null}
+            {managed ? <Changes orb={shown} /> : null}
           </>
         )}
       </Shows>

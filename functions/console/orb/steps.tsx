@@ -1,6 +1,7 @@
 import type { OrbDocument } from "../api/orbs.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { orbLink } from "../shell/nav.ts";
+import type { Loaded } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
@@ -11,7 +12,8 @@ export function Steps({
   entries,
 }: {
   orb: OrbModel & Partial<OrbDocument>;
-  entries: number | undefined;
+  /** The number of entries, which loads later than the application. */
+  entries: Pick<Loaded<number>, "data" | "error">;
 }) {
   const place = orb.modules
     .filter(({ type }) => type === "CONTENT" || type === "CONFIG")
@@ -39,7 +41,7 @@ export function Steps({
             title: t("orb.stepEntry"),
             hint: t("orb.stepEntryHint"),
             to: orbLink(orb.id, "entries", ...place, "new"),
-            done: (entries ?? 0) > 0,
+            done: (entries.data ?? 0) > 0,
           },
         ]),
     {
@@ -50,7 +52,9 @@ export function Steps({
       done: false,
     },
   ];
-  if (entries === undefined || steps.every(({ id, done }) => done || id === "invite")) return null;
+  // Until the number is known, a published application keeps no place for steps that it probably does not need.
+  const isKnown = entries.data !== undefined || orb.publishedRevision == null;
+  if (!isKnown || steps.every(({ id, done }) => done || id === "invite")) return null;
   return (
     <section class="card steps" aria-labelledby="steps">
       <h2 id="steps">{t("orb.steps")}</h2>

@@ -12,6 +12,8 @@ import { LinkDialog } from "./link.tsx";
 interface Props {
   place: PeoplePlace;
   roles: readonly Option[];
+  /** Says what people with a role can do. */
+  explain: (role: string) => string;
   onClose: () => void;
 }
 
@@ -22,6 +24,7 @@ interface Props {
 export function InviteDialog({
   place,
   roles,
+  explain,
   page,
   onClose,
   onDone,
@@ -59,7 +62,7 @@ export function InviteDialog({
         <>
           <SelectField
             label={t("people.role")}
-            hint={t("people.roleHint")}
+            hint={explain(role)}
             value={role}
             options={roles}
             onChange={setRole}
@@ -74,6 +77,7 @@ export function InviteDialog({
 export function ServiceDialog({
   place,
   roles,
+  explain,
   onClose,
   onMade,
 }: Props & { onMade: (account: Person) => void }) {
@@ -106,7 +110,13 @@ export function ServiceDialog({
         <p class="dialog-text">{t("people.serviceText")}</p>
         <TextField label={t("people.name")} value={name} onChange={setName} error={fault} required />
         {place.platform ? null : (
-          <SelectField label={t("people.role")} value={role} options={roles} onChange={setRole} />
+          <SelectField
+            label={t("people.role")}
+            hint={explain(role)}
+            value={role}
+            options={roles}
+            onChange={setRole}
+          />
         )}
       </form>
     </Dialog>

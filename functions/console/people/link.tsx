@@ -1,7 +1,8 @@
 /** Shows a link that the user can pass on to another person, as text to copy and as a QR code. */
 import { useEffect, useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
-import { Button, CopyButton } from "../ui/button.tsx";
+import { Button } from "../ui/button.tsx";
+import { CopyField } from "../ui/copy.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 
 /** Width of the empty border around a QR code, in modules (the code's squares). */
@@ -52,15 +53,7 @@ export function LinkDialog({
       }
     >
       <p class="dialog-text">{text}</p>
-      <div class="copy-line">
-        <input
-          readOnly
-          aria-label={t("people.link")}
-          value={url}
-          onFocus={(event) => event.currentTarget.select()}
-        />
-        <CopyButton text={url} label={t("people.copyLink")} />
-      </div>
+      <CopyField label={t("people.link")} value={url} copy={t("people.copyLink")} />
       <QrCode text={url} label={t("people.qr")} />
     </Dialog>
   );

@@ -1,12 +1,14 @@
 /** A page that lists accounts and invitations, with the dialogs that change them. */
-import { useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
+import { useSearchParams } from "wouter-preact";
 import type { Account } from "../api/caller.ts";
-import type { Invitation, PeoplePlace, Person } from "../api/people.ts";
+import { findPerson, type Invitation, type PeoplePlace, type Person } from "../api/people.ts";
+import { CodeButton } from "../code/sample.tsx";
 import { refresh } from "../state/cache.ts";
 import { useCommands } from "../state/commands.ts";
+import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
-import { CodeButton } from "../ui/code.tsx";
 import type { Option } from "../ui/form.tsx";
 import { type Crumb, Page } from "../ui/page.tsx";
 import { Tabs } from "../ui/tabs.tsx";
@@ -32,6 +34,10 @@ export interface PeopleProps {
   page: string;
   /** The roles that the caller may grant. */
   roles: readonly Option[];
+  /** The names of all roles. */
+  roleNames?: readonly Option[];
+  /** Says what people with a role can do. */
+  explain?: (role: string) => string;
   editable: boolean;
   /** Whether the caller may create service accounts. */
   services: boolean;
@@ -40,58 +46,141 @@ export interface PeopleProps {
   caller: Account;
 }
 
+const keyPrefix = ({ base }: PeoplePlace) => `people${base}/`;
+
+/** Opens the dialog of the person whom a link names, such as that of the search. */
+function useLinkedPerson(place: PeoplePlace, open: (person: Person) => void): { forget: () => void } {
+  const [search, setSearch] = useSearchParams();
+  const wanted = search.get("person");
+  const { data: linked } = useLoad(wanted === null ? null : `${keyPrefix(place)}one/${wanted}`, (signal) =>
+    findPerson(place, wanted ?? "", signal),
+  );
+  useEffect(() => {
+    if (linked !== undefined && linked !== null) open(linked);
+  }, [linked]);
+  return {
+    forget: () => {
+      if (wanted !== null) setSearch(new URLSearchParams(), { replace: true });
+    },
+  };
+}
+
+/** The buttons of the page. */
+function PeopleActions({
+  place,
+  editable,
+  services,
+  tokensFor,
+  onShow,
+}: PeopleProps & { onShow: (shown: Shown) => void }) {
+  const samples = () =>
+    peopleSamples(place, tokensFor)
+      .filter(({ name }) => name === "listPeople" || (editable && (services || name !== "service")))
+      .map(({ name, sample }) => ({ name: t(`people.${name}`), sample }));
+  return (
+    <>
+      <CodeButton samples={samples} />
+      {services ? (
+        <Button icon="keyRound" onClick={() => onShow({ what: "service" })}>
+          {t("people.service")}
+        </Button>
+      ) : null}
+      {editable ? (
+        <Button kind="primary" icon="plus" onClick={() => onShow({ what: "invite" })}>
+          {t("people.invite")}
+        </Button>
+      ) : null}
+    </>
+  );
+}
+
+/** The dialog that is open. */
+function PeopleDialog({
+  shown,
+  roleName,
+  onShow,
+  onInvited,
+  onClose,
+  ...props
+}: PeopleProps & {
+  shown: Shown;
+  roleName: (role: string) => string;
+  /** Opens another dialog instead, or none. */
+  onShow: (shown: Shown | undefined) => void;
+  /** Called after an invitation was created. */
+  onInvited: () => void;
+  /** Closes the dialog, and loads the lists again. */
+  onClose: () => void;
+}) {
+  const { place, page, roles, explain = () => "", editable, tokensFor, caller } = props;
+  const common = { place, roles, explain };
+  switch (shown.what) {
+    case "invite":
+      return <InviteDialog {...common} page={page} onClose={onClose} onDone={onInvited} />;
+    case "service":
+      return (
+        <ServiceDialog
+          {...common}
+          onClose={onClose}
+          onMade={(person) => {
+            refresh(keyPrefix(place));
+            onShow({ what: "tokens", person });
+          }}
+        />
+      );
+    case "link": {
+      const recovers = shown.link.purpose === "recover";
+      return (
+        <LinkDialog
+          title={t(recovers ? "people.recovery" : "people.invitation")}
+          text={t(recovers ? "people.recoveryText" : "people.invitedText")}
+          url={shown.link.url}
+          onClose={onClose}
+        />
+      );
+    }
+    case "person":
+      return (
+        <PersonDialog
+          {...common}
+          person={shown.person}
+          roleName={roleName}
+          editable={editable}
+          own={caller.id === shown.person.id}
+          onChange={onClose}
+          onLink={(link) => onShow({ what: "link", link })}
+          onTokens={() => onShow({ what: "tokens", person: shown.person })}
+          onClose={() => onShow(undefined)}
+        />
+      );
+    default:
+      return <TokensDialog place={place} person={shown.person} orb={tokensFor} onClose={onClose} />;
+  }
+}
+
 export function People(props: PeopleProps) {
-  const { place, title, lead, path = [], page, roles, editable, services, tokensFor, caller } = props;
+  const { place, title, lead, path = [], roles, roleNames = roles, editable } = props;
   const [tab, setTab] = useState<"accounts" | "invitations">("accounts");
   const [shown, setShown] = useState<Shown>();
-  const keyOf = `people${place.base}/`;
+  const linked = useLinkedPerson(place, (person) => setShown({ what: "person", person }));
   const close = () => {
     setShown(undefined);
-    refresh(keyOf);
+    linked.forget();
+    refresh(keyPrefix(place));
   };
-  const roleName = (role: string) => roles.find(({ value }) => value === role)?.label ?? role;
+  const roleName = (role: string) =>
+    roleNames.find(({ value }) => value === role)?.label ?? t("people.roleGone", { role });
+  const invite = () => setShown({ what: "invite" });
   useCommands(
     () =>
       editable
-        ? [
-            {
-              id: "people.invite",
-              title: t("people.invite"),
-              group: title,
-              key: "n",
-              run: () => setShown({ what: "invite" }),
-            },
-          ]
+        ? [{ id: "people.invite", title: t("people.invite"), group: title, key: "n", run: invite }]
         : [],
     [editable, title],
   );
+  const list = { place, keyOf: keyPrefix(place), roleName };
   return (
-    <Page
-      title={title}
-      lead={lead}
-      path={path}
-      actions={
-        <>
-          <CodeButton
-            samples={() =>
-              peopleSamples(place, tokensFor)
-                .filter(({ name }) => name === "listPeople" || (editable && (services || name !== "service")))
-                .map(({ name, sample }) => ({ name: t(`people.${name}`), sample }))
-            }
-          />
-          {services ? (
-            <Button icon="keyRound" onClick={() => setShown({ what: "service" })}>
-              {t("people.service")}
-            </Button>
-          ) : null}
-          {editable ? (
-            <Button kind="primary" icon="plus" onClick={() => setShown({ what: "invite" })}>
-              {t("people.invite")}
-            </Button>
-          ) : null}
-        </>
-      }
-    >
+    <Page title={title} lead={lead} path={path} actions={<PeopleActions {...props} onShow={setShown} />}>
       <Tabs
         label={title}
         tabs={[
@@ -102,69 +191,24 @@ export function People(props: PeopleProps) {
         onChange={setTab}
       >
         {tab === "accounts" ? (
-          <Accounts
-            place={place}
-            keyOf={keyOf}
-            roleName={roleName}
-            onOpen={(person) => setShown({ what: "person", person })}
-          />
+          <Accounts {...list} onOpen={(person) => setShown({ what: "person", person })} />
         ) : (
-          <Invitations
-            place={place}
-            keyOf={keyOf}
-            roleName={roleName}
-            editable={editable}
-            onLink={(link) => setShown({ what: "link", link })}
-          />
+          <Invitations {...list} editable={editable} onLink={(link) => setShown({ what: "link", link })} />
         )}
       </Tabs>
-      {shown?.what === "invite" ? (
-        <InviteDialog
-          place={place}
-          roles={roles}
-          page={page}
-          onClose={close}
-          onDone={() => {
+      {shown === undefined ? null : (
+        <PeopleDialog
+          {...props}
+          shown={shown}
+          roleName={roleName}
+          onShow={setShown}
+          onInvited={() => {
             setTab("invitations");
             close();
           }}
-        />
-      ) : null}
-      {shown?.what === "service" ? (
-        <ServiceDialog
-          place={place}
-          roles={roles}
-          onClose={close}
-          onMade={(person) => {
-            refresh(keyOf);
-            setShown({ what: "tokens", person });
-          }}
-        />
-      ) : null}
-      {shown?.what === "link" ? (
-        <LinkDialog
-          title={t(shown.link.purpose === "recover" ? "people.recovery" : "people.invitation")}
-          text={t(shown.link.purpose === "recover" ? "people.recoveryText" : "people.invitedText")}
-          url={shown.link.url}
           onClose={close}
         />
-      ) : null}
-      {shown?.what === "person" ? (
-        <PersonDialog
-          place={place}
-          person={shown.person}
-          roles={roles}
-          editable={editable}
-          own={caller.id === shown.person.id}
-          onChange={close}
-          onLink={(link) => setShown({ what: "link", link })}
-          onTokens={() => setShown({ what: "tokens", person: shown.person })}
-          onClose={() => setShown(undefined)}
-        />
-      ) : null}
-      {shown?.what === "tokens" ? (
-        <TokensDialog place={place} person={shown.person} orb={tokensFor} onClose={close} />
-      ) : null}
+      )}
     </Page>
   );
 }

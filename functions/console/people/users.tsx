@@ -8,6 +8,7 @@ import { LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { People } from "./people.tsx";
+import { explainRole } from "./roles.ts";
 
 const SHARED = "auth";
 
@@ -47,6 +48,14 @@ export default function Users({ params: { orb: id = "" } }: { params: PageParams
               .filter((role) => roles.includes(role.extends ?? "user"))
               .map((role) => ({ value: role.id, label: role.name })),
           ]}
+          roleNames={[
+            ...(["user", "admin", "owner"] as const).map((role) => ({
+              value: role,
+              label: t(`people.role-${role}`),
+            })),
+            ...(document.roles ?? []).map((role) => ({ value: role.id, label: role.name })),
+          ]}
+          explain={(role) => explainRole(document, role)}
           editable={access.users === "write"}
           services={isPlatformAdmin(caller.data)}
           tokensFor={own ? id : "*"}

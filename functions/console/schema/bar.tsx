@@ -5,7 +5,7 @@ import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
 import type { Editor } from "./document/editor.ts";
 
-type View = "form" | "both" | "json";
+export type View = "form" | "both" | "json";
 const VIEW = "console.schema.view";
 
 export function useView(): [View, (view: View) => void] {
@@ -39,7 +39,8 @@ export function Views({ view, setView }: { view: View; setView: (view: View) => 
 
 /** Shows the result of the platform's validation. */
 export function CheckState({ editor }: { editor: Editor }) {
-  const count = editor.faults.value.length;
+  const count = editor.shownFaults.value.length;
+  const isComplete = editor.faults.value.length === 0;
   const state = editor.check.value;
   // A conflict must be resolved first. Until then, the document is not validated.
   if (editor.theirs.value !== undefined) return null;
@@ -51,9 +52,11 @@ export function CheckState({ editor }: { editor: Editor }) {
         ? (["bad", t("schema.faults", { count })] as const)
         : state === "failed"
           ? (["warning", t("schema.unchecked")] as const)
-          : state === "done"
-            ? (["good", t("schema.sound")] as const)
-            : (["neutral", t("schema.unchanged")] as const);
+          : !isComplete
+            ? (["neutral", t("schema.incomplete")] as const)
+            : state === "done"
+              ? (["good", t("schema.sound")] as const)
+              : (["neutral", t("schema.unchanged")] as const);
   return (
     <span class="check-state" role="status">
       <Badge tone={tone}>{text}</Badge>

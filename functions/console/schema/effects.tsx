@@ -17,6 +17,33 @@ function Severity({ of: { refused, forceable, severity } }: { of: Change }) {
   return <Badge tone="info">{t("effect.followed")}</Badge>;
 }
 
+/** Lists entries that would lose a value, because a field changes its type. */
+function Losses({
+  of: { module, schema },
+  lossy: { entries, examples },
+  orb,
+}: {
+  of: Change;
+  lossy: NonNullable<Change["lossy"]>;
+  orb: string;
+}) {
+  return (
+    <>
+      <p>{t("effect.lossy", { count: entries })}</p>
+      <ul>
+        {examples.map(({ id, reason }) => (
+          <li key={id}>
+            <Link to={orbLink(orb, "entries", module, schema, id)} class="mono">
+              {id}
+            </Link>{" "}
+            {reason}
+          </li>
+        ))}
+      </ul>
+    </>
+  );
+}
+
 export function Effects({ of: { impact }, orb }: { of: DryRun; orb: string }) {
   const changes = impact.changes.filter(matters);
   const invalid = impact.invalid.filter((one) => one.invalid > 0);
@@ -36,6 +63,7 @@ export function Effects({ of: { impact }, orb }: { of: DryRun; orb: string }) {
               {t("effect.entries", { count: change.entries })}
               {change.values === undefined ? "" : ` ${t("effect.values", { count: change.values })}`}
             </span>
+            {change.lossy === undefined ? null : <Losses of={change} lossy={change.lossy} orb={orb} />}
           </div>
           <Severity of={change} />
         </li>

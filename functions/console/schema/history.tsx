@@ -1,11 +1,11 @@
 /** The history of an application's document: who changed what, and the revision that the user selects. */
 import { useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
-import { adminNames } from "../api/documents.ts";
 import { listRevisions, type OrbRevision, readOrb } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { useLoad } from "../state/load.ts";
+import { useAccountNames } from "../state/names.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { LinkButton } from "../ui/link.tsx";
@@ -66,8 +66,7 @@ export default function HistoryPage({ params: { orb: id = "" } }: { params: Page
   const page = useLoad(`history/${id}?${cursors.at(-1) ?? ""}`, (signal) =>
     listRevisions(id, { query: { sort: "-revision", limit: 50, cursor: cursors.at(-1) }, signal }),
   );
-  const names = useLoad("admins/names", adminNames).data;
-  const nameOf = (by: string) => names?.get(by) ?? by;
+  const nameOf = useAccountNames(id);
   const number = (name: string) => {
     const text = search.get(name) ?? "";
     return /^[1-9]\d{0,14}$/.test(text) ? Number(text) : undefined;
@@ -120,7 +119,7 @@ export default function HistoryPage({ params: { orb: id = "" } }: { params: Page
                   against={number("against")}
                   others={items.map(({ revision }) => revision)}
                   newest={newest}
-                  name={nameOf(found?.by ?? "")}
+                  name={found === undefined ? "" : nameOf(found.by)}
                   onAgainst={(against) => go(shown, against)}
                 />
               )}

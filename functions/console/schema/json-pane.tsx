@@ -1,4 +1,5 @@
 /** Shows the document as JSON text with line numbers, and marks lines with errors. */
+import type { RefObject } from "preact";
 import { useEffect, useMemo, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
@@ -23,22 +24,10 @@ function Numbers({ count, wrong }: { count: number; wrong: ReadonlySet<number> }
   );
 }
 
-export function JsonPane({ editor }: { editor: Editor }) {
-  const area = useRef<HTMLTextAreaElement>(null);
-  const numbers = useRef<HTMLPreElement>(null);
-  const text = editor.text.value;
-  const parsed = editor.parsed.value;
-  const faults = editor.faults.value;
-  const { fault } = parsed;
-  const count = useMemo(() => lineAt(text, text.length), [text]);
-  const wrong = useMemo(
-    () =>
-      new Set(
-        fault === undefined ? faults.map(({ path }) => lineAt(text, placeOf(parsed, path))) : [fault.line],
-      ),
-    [text, parsed, faults, fault],
-  );
+/** Scrolls the text to what is selected in the form, and selects in the form where the cursor is. */
+function useSelection(editor: Editor, area: RefObject<HTMLTextAreaElement>, count: number) {
   const selected = editor.selected.value;
+  const parsed = editor.parsed.value;
   const reveal = (offset: number) => {
     const { current } = area;
     if (current === null) return;
@@ -52,10 +41,6 @@ export function JsonPane({ editor }: { editor: Editor }) {
     if (document.activeElement !== area.current && parsed.fault === undefined)
       reveal(selected === "" ? 0 : placeOf(parsed, selected));
   }, [selected]);
-  useEffect(() => {
-    // New text can change the scroll position without a scroll event, so also scroll the line numbers here.
-    if (numbers.current !== null) numbers.current.scrollTop = area.current?.scrollTop ?? 0;
-  });
   const follow = () => {
     const { current } = area;
     if (current === null || editor.broken.value) return;
@@ -64,6 +49,60 @@ export function JsonPane({ editor }: { editor: Editor }) {
     editor.select(
       inner ?? /^\/(?:access|session|branding|roles|uses|hooks|schedules)\b/.exec(path)?.[0] ?? "",
     );
+  };
+  return { reveal, follow };
+}
+
+/** Says why the text is not JSON. */
+function JsonFault({
+  fault,
+  onShow,
+  onDiscard,
+}: {
+  fault: NonNullable<Editor["parsed"]["value"]["fault"]>;
+  onShow: () => void;
+  onDiscard: () => void;
+}) {
+  return (
+    <div class="json-fault" role="status">
+      <p class="error" id="json-fault">
+        {t("json.at", { line: fault.line, column: fault.column, reason: t(fault.reason) })}
+      </p>
+      <Button size="small" onClick={onShow}>
+        {t("json.show")}
+      </Button>
+      <Button size="small" onClick={onDiscard}>
+        {t("json.discard")}
+      </Button>
+    </div>
+  );
+}
+
+export function JsonPane({ editor }: { editor: Editor }) {
+  const area = useRef<HTMLTextAreaElement>(null);
+  const numbers = useRef<HTMLPreElement>(null);
+  const text = editor.text.value;
+  const parsed = editor.parsed.value;
+  const faults = editor.shownFaults.value;
+  const { fault } = parsed;
+  const count = useMemo(() => lineAt(text, text.length), [text]);
+  const wrong = useMemo(
+    () =>
+      new Set(
+        fault === undefined ? faults.map(({ path }) => lineAt(text, placeOf(parsed, path))) : [fault.line],
+      ),
+    [text, parsed, faults, fault],
+  );
+  const { reveal, follow } = useSelection(editor, area, count);
+  const scrollNumbers = () => {
+    if (numbers.current !== null) numbers.current.scrollTop = area.current?.scrollTop ?? 0;
+  };
+  // New text can change the scroll position without a scroll event, so also scroll the line numbers here.
+  useEffect(scrollNumbers);
+  const show = (offset: number) => {
+    reveal(offset);
+    area.current?.focus();
+    area.current?.setSelectionRange(offset, Math.min(text.length, offset + 1));
   };
   return (
     <section class="json" aria-label={t("schema.json")}>
@@ -90,30 +129,11 @@ export function JsonPane({ editor }: { editor: Editor }) {
           onKeyUp={({ key }) => {
             if (key.startsWith("Arrow") || key.startsWith("Page")) follow();
           }}
-          onScroll={({ currentTarget }) => {
-            if (numbers.current !== null) numbers.current.scrollTop = currentTarget.scrollTop;
-          }}
+          onScroll={scrollNumbers}
         />
       </div>
       {fault === undefined ? null : (
-        <div class="json-fault" role="status">
-          <p class="error" id="json-fault">
-            {t("json.at", { line: fault.line, column: fault.column, reason: t(fault.reason) })}
-          </p>
-          <Button
-            size="small"
-            onClick={() => {
-              reveal(fault.offset);
-              area.current?.focus();
-              area.current?.setSelectionRange(fault.offset, Math.min(text.length, fault.offset + 1));
-            }}
-          >
-            {t("json.show")}
-          </Button>
-          <Button size="small" onClick={() => editor.discardText()}>
-            {t("json.discard")}
-          </Button>
-        </div>
+        <JsonFault fault={fault} onShow={() => show(fault.offset)} onDiscard={() => editor.discardText()} />
       )}
     </section>
   );

@@ -1,28 +1,30 @@
 /** The schema editor: the document of an application as a form and as JSON. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { isProblem } from "../../../shared/client/problem.ts";
-import { adminNames } from "../api/documents.ts";
 import { moveOrb, type OrbDocument, orbPath, readOrb } from "../api/orbs.ts";
+import { CodeDialog } from "../code/sample.tsx";
 import type { Sample } from "../model/code.ts";
 import { titleOf } from "../model/orb.ts";
+import { OrbContents } from "../shell/contents.tsx";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { isMac, shownKey, useCommands } from "../state/commands.ts";
 import { useLeaveGuard } from "../state/leave.ts";
 import { useLoad } from "../state/load.ts";
+import { useAccountNames } from "../state/names.ts";
 import { t } from "../texts/t.ts";
 import { Badge, StateBadge } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
-import { CodeDialog } from "../ui/code.tsx";
 import { confirm } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Menu } from "../ui/menu.tsx";
 import { Page } from "../ui/page.tsx";
 import { Shows } from "../ui/states.tsx";
 import { complain, say } from "../ui/toast.tsx";
-import { CheckState, useView, Views } from "./bar.tsx";
+import { CheckState, useView, type View, Views } from "./bar.tsx";
 import { ConflictDialog } from "./conflict.tsx";
 import { baseOf, Editor } from "./document/editor.ts";
+import { below, isObject, textOf, valueAt, withValue } from "./document/pointer.ts";
 import { FaultList } from "./form/faults.tsx";
 import { Form } from "./form/forms.tsx";
 import { JsonPane } from "./json-pane.tsx";
@@ -32,14 +34,12 @@ import { SaveTemplate } from "./save-template.tsx";
 import { Tree } from "./tree.tsx";
 import { WebhookSecret } from "./webhook-secret.tsx";
 
-type Opened = "review" | "conflict" | "module" | "code" | undefined;
-
 /**
  * Handles ⌘Z and ⇧⌘Z on the whole page. The browser's own undo would change only one input, not form and JSON
  * together.
  */
 function useUndoKeys(editor: Editor): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       const mod = isMac ? event.metaKey : event.ctrlKey;
       const key = event.key.toLowerCase();
@@ -54,31 +54,39 @@ function useUndoKeys(editor: Editor): void {
   }, [editor]);
 }
 
-function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
+/** Adds the attribute that a link proposes: `?at=<pointer to a field>&propose=index` or `search`. */
+function propose(editor: Editor): void {
+  const query = new URLSearchParams(location.search);
+  const [at, name] = [query.get("at") ?? "", query.get("propose")];
+  if ((name !== "index" && name !== "search") || editor.broken.value) return;
+  const before = editor.document.value;
+  const field = valueAt(before, at);
+  if (!isObject(field) || field[name] !== undefined) return;
+  editor.edit(withValue(before, below(at, name), name === "index" ? "ordered" : true));
+  say(t(name === "index" ? "schema.proposedIndex" : "schema.proposedSearch", { field: textOf(field.name) }), {
+    label: t("schema.undo"),
+    run: () => editor.edit(before),
+  });
+}
+
+/** A dialog of the page. `template`: saves the module at a JSON Pointer. `hook`: creates a secret for a webhook. */
+type Opened =
+  | { what: "review" | "conflict" | "module" | "code" }
+  | { what: "template"; path: string }
+  | { what: "hook"; id: string };
+
+/** Connects the editor with the page: its start, newer documents, the address, keys, and leaving the page. */
+function useEditor(orb: OrbDocument, newest: OrbDocument): Editor {
   const [, navigate] = useLocation();
   const editor = useMemo(
     () => new Editor(orb, new URLSearchParams(location.search).get("at") ?? ""),
     [orb.id],
   );
-  const [view, setView] = useView();
-  const [opened, setOpened] = useState<Opened>();
-  /** JSON Pointer to the module that the user is saving as a template. */
-  const [template, setTemplate] = useState<string>();
-  /** Id of the webhook for which the user is creating a secret. */
-  const [hook, setHook] = useState<string>();
-  const [saving, setSaving] = useState(false);
-  const names = useLoad("admins/names", adminNames).data;
-  const dirty = editor.dirty.value;
-  const broken = editor.broken.value;
-  const theirs = editor.theirs.value;
   const selected = editor.selected.value;
-  const { document } = editor;
-  const { state } = editor.base.value;
-  const by = theirs === undefined ? "" : (names?.get(theirs.state.updatedBy) ?? t("schema.someone"));
-
   useEffect(() => {
     editor.start();
     if (editor.restored) say(t("schema.restored"));
+    propose(editor);
     return () => editor.stop();
   }, [editor]);
   useEffect(() => editor.meet(baseOf(newest)), [newest]);
@@ -87,78 +95,232 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
     navigate(`${orbLink(orb.id, "schema")}${query}`, { replace: true });
   }, [selected]);
   useUndoKeys(editor);
-  useLeaveGuard(dirty, () =>
+  useLeaveGuard(editor.dirty.value, () =>
     confirm({
       title: t("schema.leave"),
       text: t("schema.leaveText"),
       action: t("schema.leaveAction"),
     }),
   );
+  return editor;
+}
 
-  const save = async () => {
-    if (!editor.dirty.value || saving) return;
-    if (editor.broken.value) return say(t("schema.broken"));
-    if (editor.theirs.value !== undefined) return setOpened("conflict");
-    setSaving(true);
-    try {
-      await editor.save({});
-      say(t("schema.saved"));
-    } catch (error) {
-      if (editor.theirs.value !== undefined) setOpened("conflict");
-      else if (isProblem(error) && error.errors.length > 0)
-        say(t("schema.notSaved", { count: error.errors.length }));
-      else complain(error);
-    } finally {
-      setSaving(false);
-    }
+const confirmUnpublish = (orb: OrbDocument): Promise<boolean> =>
+  confirm({
+    title: t("schema.unpublishTitle", { orb: titleOf(orb) }),
+    text: (
+      <>
+        <p>{t("schema.unpublishText")}</p>
+        <OrbContents orb={orb.id} />
+      </>
+    ),
+    action: t("schema.unpublish"),
+    danger: true,
+  });
+
+/** What the buttons of the page do. */
+function useSteps(orb: OrbDocument, editor: Editor, open: (opened: Opened) => void) {
+  const [saving, setSaving] = useState(false);
+  return {
+    saving,
+    async save() {
+      if (!editor.dirty.value || saving) return;
+      if (editor.broken.value) return say(t("schema.broken"));
+      if (editor.theirs.value !== undefined) return open({ what: "conflict" });
+      setSaving(true);
+      try {
+        await editor.save({});
+        say(t("schema.saved"));
+      } catch (error) {
+        if (editor.theirs.value !== undefined) open({ what: "conflict" });
+        else if (isProblem(error) && error.errors.length > 0)
+          say(t("schema.notSaved", { count: error.errors.length }));
+        else complain(error);
+      } finally {
+        setSaving(false);
+      }
+    },
+    async move(how: "unpublish" | "restore") {
+      if (how === "unpublish" && !(await confirmUnpublish(orb))) return;
+      try {
+        editor.took(await moveOrb(orb.id, editor.base.value.state.revision, how));
+        say(t(how === "unpublish" ? "schema.unpublished" : "schema.unarchived"));
+      } catch (error) {
+        await editor.look();
+        complain(error);
+      }
+    },
+    discard() {
+      const before = editor.document.value;
+      editor.discard();
+      say(t("schema.discarded"), { label: t("schema.undo"), run: () => editor.edit(before) });
+    },
+    review() {
+      editor.tried.value = true;
+      open({ what: editor.theirs.value === undefined ? "review" : "conflict" });
+    },
   };
-  const move = async (how: "unpublish" | "restore") => {
-    const sure =
-      how === "restore" ||
-      (await confirm({
-        title: t("schema.unpublishTitle", { orb: titleOf(orb) }),
-        text: t("schema.unpublishText"),
-        action: t("schema.unpublish"),
-        danger: true,
-      }));
-    if (!sure) return;
-    try {
-      editor.took(await moveOrb(orb.id, state.revision, how));
-      say(t(how === "unpublish" ? "schema.unpublished" : "schema.unarchived"));
-    } catch (error) {
-      await editor.look();
-      complain(error);
-    }
-  };
-  const discard = () => {
-    const before = document.value;
-    editor.discard();
-    say(t("schema.discarded"), { label: t("schema.undo"), run: () => editor.edit(before) });
-  };
-  const review = () => setOpened(editor.theirs.value === undefined ? "review" : "conflict");
-  const publishable = !broken && (dirty || state.publishedRevision !== state.revision);
+}
+
+type Steps = ReturnType<typeof useSteps>;
+
+function useSchemaCommands(editor: Editor, { saving, save, review }: Steps, open: (opened: Opened) => void) {
+  const group = t("schema.title");
   useCommands(
     () => [
-      {
-        id: "schema.save",
-        title: t("schema.save"),
-        group: t("schema.title"),
-        key: "mod+s",
-        run: () => void save(),
-      },
-      { id: "schema.review", title: t("schema.review"), group: t("schema.title"), run: review },
+      { id: "schema.save", title: t("schema.save"), group, key: "mod+s", run: () => void save() },
+      { id: "schema.review", title: t("schema.review"), group, run: review },
       {
         id: "schema.module",
         title: t("schema.newModule"),
-        group: t("schema.title"),
+        group,
         key: "n",
         run: () => {
-          if (!editor.broken.value) setOpened("module");
+          if (!editor.broken.value) open({ what: "module" });
         },
       },
     ],
     [editor, saving],
   );
+}
+
+/** Further actions on the document. */
+function MoreActions({
+  orb,
+  editor,
+  steps,
+  open,
+}: {
+  orb: OrbDocument;
+  editor: Editor;
+  steps: Steps;
+  open: (opened: Opened) => void;
+}) {
+  const [, navigate] = useLocation();
+  const { status, publishedRevision } = editor.base.value.state;
+  const dirty = editor.dirty.value;
+  return (
+    <Menu
+      class="button quiet square"
+      label={t("schema.actions")}
+      button={<Icon name="ellipsis" />}
+      items={[
+        { label: t("revisions.title"), icon: "history", run: () => navigate(orbLink(orb.id, "history")) },
+        { label: t("api.button"), icon: "code", run: () => open({ what: "code" }) },
+        { label: t("schema.discard"), icon: "undo", disabled: !dirty, run: steps.discard },
+        status === "ARCHIVED"
+          ? { label: t("schema.unarchive"), icon: "archive", run: () => void steps.move("restore") }
+          : {
+              label: t("schema.unpublish"),
+              icon: "lock",
+              danger: true,
+              disabled: publishedRevision === null || dirty,
+              run: () => void steps.move("unpublish"),
+            },
+      ]}
+    />
+  );
+}
+
+/** Buttons that undo and redo, save, and publish. */
+function EditorActions({ editor, steps }: { editor: Editor; steps: Steps }) {
+  const dirty = editor.dirty.value;
+  const broken = editor.broken.value;
+  const { revision, publishedRevision } = editor.base.value.state;
+  const publishable = !broken && (dirty || publishedRevision !== revision);
+  return (
+    <>
+      <IconButton
+        label={`${t("schema.undo")} (${shownKey("mod+z")})`}
+        icon="undo"
+        disabled={editor.past.value.length === 0}
+        onClick={editor.undo}
+      />
+      <IconButton
+        label={`${t("schema.redo")} (${shownKey("mod+shift+z")})`}
+        icon="redo"
+        disabled={editor.future.value.length === 0}
+        onClick={editor.redo}
+      />
+      <Button busy={steps.saving} disabled={!dirty || broken} onClick={() => void steps.save()}>
+        {t("schema.save")}
+      </Button>
+      <Button kind="primary" disabled={!publishable} onClick={steps.review}>
+        {t("schema.review")}
+      </Button>
+    </>
+  );
+}
+
+/** The document as a form and as JSON, or as one of them. */
+function Panes({ editor, view, open }: { editor: Editor; view: View; open: (opened: Opened) => void }) {
+  const broken = editor.broken.value;
+  const onNew = () => open({ what: "module" });
+  return (
+    <div class={`editor view-${view}`}>
+      {view === "json" ? null : (
+        <>
+          <Tree editor={editor} onNew={onNew} />
+          <fieldset class="schema-form" disabled={broken}>
+            <legend class="sr-only">{t("schema.view_form")}</legend>
+            {broken ? <p class="schema-notice">{t("schema.brokenForm")}</p> : null}
+            <Form
+              editor={editor}
+              onNew={onNew}
+              onTemplate={(path) => open({ what: "template", path })}
+              onSecret={(id) => open({ what: "hook", id })}
+            />
+          </fieldset>
+        </>
+      )}
+      {view === "form" ? null : <JsonPane editor={editor} />}
+    </div>
+  );
+}
+
+/** The open dialog. @param by name of the user who has saved a newer revision */
+function OpenDialog({
+  opened,
+  editor,
+  orb,
+  by,
+  onClose,
+}: {
+  opened: Opened;
+  editor: Editor;
+  orb: OrbDocument;
+  by: string;
+  onClose: () => void;
+}) {
+  const theirs = editor.theirs.value;
+  switch (opened.what) {
+    case "module":
+      return <NewModule editor={editor} onClose={onClose} />;
+    case "template":
+      return <SaveTemplate editor={editor} path={opened.path} onClose={onClose} />;
+    case "hook":
+      return <WebhookSecret orb={editor.orb} hook={opened.id} onClose={onClose} />;
+    case "code":
+      return <CodeDialog samples={samplesOf(orb.id, editor.base.value.state.revision)} onClose={onClose} />;
+    case "review":
+      return <Review editor={editor} onClose={onClose} />;
+    default:
+      return theirs === undefined ? null : (
+        <ConflictDialog editor={editor} theirs={theirs} name={by} onClose={onClose} />
+      );
+  }
+}
+
+function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
+  const editor = useEditor(orb, newest);
+  const [view, setView] = useView();
+  const [opened, open] = useState<Opened>();
+  const nameOf = useAccountNames(orb.id);
+  const theirs = editor.theirs.value;
+  const { state } = editor.base.value;
+  const by = theirs === undefined ? "" : nameOf(theirs.state.updatedBy);
+  const steps = useSteps(orb, editor, open);
+  useSchemaCommands(editor, steps, open);
   return (
     <Page
       title={t("schema.title")}
@@ -167,99 +329,32 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
       lead={
         <span class="schema-state">
           <StateBadge of={state} />
-          {dirty ? <Badge tone="warning">{t("schema.unsaved")}</Badge> : null}
+          {editor.dirty.value ? <Badge tone="warning">{t("schema.unsaved")}</Badge> : null}
           <CheckState editor={editor} />
         </span>
       }
       actions={
         <>
           <Views view={view} setView={setView} />
-          <IconButton
-            label={`${t("schema.undo")} (${shownKey("mod+z")})`}
-            icon="undo"
-            disabled={editor.past.value.length === 0}
-            onClick={editor.undo}
-          />
-          <IconButton
-            label={`${t("schema.redo")} (${shownKey("mod+shift+z")})`}
-            icon="redo"
-            disabled={editor.future.value.length === 0}
-            onClick={editor.redo}
-          />
-          <Button busy={saving} disabled={!dirty || broken} onClick={() => void save()}>
-            {t("schema.save")}
-          </Button>
-          <Button kind="primary" disabled={!publishable} onClick={review}>
-            {t("schema.review")}
-          </Button>
-          <Menu
-            class="button quiet square"
-            label={t("schema.actions")}
-            button={<Icon name="ellipsis" />}
-            items={[
-              {
-                label: t("revisions.title"),
-                icon: "history",
-                run: () => navigate(orbLink(orb.id, "history")),
-              },
-              { label: t("api.button"), icon: "code", run: () => setOpened("code") },
-              { label: t("schema.discard"), icon: "undo", disabled: !dirty, run: discard },
-              state.status === "ARCHIVED"
-                ? { label: t("schema.unarchive"), icon: "archive", run: () => void move("restore") }
-                : {
-                    label: t("schema.unpublish"),
-                    icon: "lock",
-                    danger: true,
-                    disabled: state.publishedRevision === null || dirty,
-                    run: () => void move("unpublish"),
-                  },
-            ]}
-          />
+          <EditorActions editor={editor} steps={steps} />
+          <MoreActions {...{ orb, editor, steps, open }} />
         </>
       }
     >
       {theirs === undefined ? null : (
         <div class="notice conflict" role="alert">
           <p>{t("conflict.notice", { name: by, revision: theirs.state.revision })}</p>
-          <Button size="small" onClick={() => setOpened("conflict")}>
+          <Button size="small" onClick={() => open({ what: "conflict" })}>
             {t("conflict.open")}
           </Button>
         </div>
       )}
       {state.status === "ARCHIVED" ? <div class="schema-notice">{t("schema.archived")}</div> : null}
       <FaultList editor={editor} />
-      <div class={`editor view-${view}`}>
-        {view === "json" ? null : (
-          <>
-            <Tree editor={editor} onNew={() => setOpened("module")} />
-            <fieldset class="schema-form" disabled={broken}>
-              <legend class="sr-only">{t("schema.view_form")}</legend>
-              {broken ? <p class="schema-notice">{t("schema.brokenForm")}</p> : null}
-              <Form
-                editor={editor}
-                onNew={() => setOpened("module")}
-                onTemplate={setTemplate}
-                onSecret={setHook}
-              />
-            </fieldset>
-          </>
-        )}
-        {view === "form" ? null : <JsonPane editor={editor} />}
-      </div>
-      {opened === "module" ? <NewModule editor={editor} onClose={() => setOpened(undefined)} /> : null}
-      {template === undefined ? null : (
-        <SaveTemplate editor={editor} path={template} onClose={() => setTemplate(undefined)} />
+      <Panes {...{ editor, view, open }} />
+      {opened === undefined ? null : (
+        <OpenDialog {...{ opened, editor, orb, by }} onClose={() => open(undefined)} />
       )}
-      {hook === undefined ? null : (
-        <WebhookSecret orb={editor.orb} hook={hook} onClose={() => setHook(undefined)} />
-      )}
-      {opened === "code" ? (
-        <CodeDialog samples={samplesOf(orb.id, state.revision)} onClose={() => setOpened(undefined)} />
-      ) : null}
-      {opened === "review" ? <Review editor={editor} onClose={() => setOpened(undefined)} /> : null}
-      {opened === "conflict" && theirs !== undefined ? (
-        <ConflictDialog editor={editor} theirs={theirs} name={by} onClose={() => setOpened(undefined)} />
-      ) : null}
     </Page>
   );
 }

@@ -41,30 +41,30 @@ function useEffects(editor: Editor, force: boolean): Result {
   return result;
 }
 
-export function Review({ editor, onClose }: { editor: Editor; onClose: () => void }) {
+/** Returns the document that the draft is compared with: the published one, or the stored one before the first. */
+function useBefore(editor: Editor) {
   const { state, document: stored } = editor.base.value;
-  const [force, setForce] = useState(false);
-  const [busy, setBusy] = useState<"save" | "publish">();
-  const [error, setError] = useState<unknown>();
-  const result = useEffects(editor, force);
   const { publishedRevision } = state;
   const live = useLoad(
     publishedRevision === null ? null : `live/${editor.orb}/${publishedRevision}`,
     (signal) => readLive(editor.orb, signal),
   );
-  const before: JsonObject | undefined =
-    publishedRevision === null ? stored : live.data === undefined ? undefined : baseOf(live.data).document;
-  const now = editor.document.value;
-  const changes = before === undefined ? [] : differences(before, now).map(wordsOf);
-  const effects = result !== undefined && "effects" in result ? result.effects : undefined;
-  const needsForce = effects !== undefined && (force || canForce(effects));
-  const ready = effects !== undefined && !effects.refused && busy === undefined;
-  const run = async (publish: boolean) => {
-    setBusy(publish ? "publish" : "save");
+  const published = live.data === undefined ? undefined : baseOf(live.data).document;
+  return { live, before: publishedRevision === null ? stored : published };
+}
+
+type Work = "save" | "publish";
+
+/** Saves the draft, and publishes it if asked to. */
+function useSave(editor: Editor, force: boolean, onClose: () => void) {
+  const [busy, setBusy] = useState<Work>();
+  const [error, setError] = useState<unknown>();
+  const run = async (work: Work) => {
+    setBusy(work);
     setError(undefined);
     try {
-      await editor.save({ publish, force });
-      say(t(publish ? "schema.published" : "schema.saved"));
+      await editor.save({ publish: work === "publish", force });
+      say(t(work === "publish" ? "schema.published" : "schema.saved"));
       onClose();
     } catch (reason) {
       if (editor.theirs.value !== undefined) onClose();
@@ -73,10 +73,49 @@ export function Review({ editor, onClose }: { editor: Editor; onClose: () => voi
       setBusy(undefined);
     }
   };
-  const lead =
-    publishedRevision === null
-      ? t("schema.reviewFirst")
-      : t("schema.reviewAgainst", { revision: publishedRevision });
+  return { busy, error, run };
+}
+
+/** The differences in words. */
+function Differences({
+  before,
+  live,
+  changes,
+  first,
+}: {
+  before: JsonObject | undefined;
+  live: ReturnType<typeof useBefore>["live"];
+  changes: readonly ReturnType<typeof wordsOf>[];
+  /** Whether the document was never published. */
+  first: boolean;
+}) {
+  if (before === undefined)
+    return live.error === undefined ? (
+      <Loading />
+    ) : (
+      <ProblemBox error={live.error} retry={() => void live.reload()} />
+    );
+  if (changes.length > 0) return <Changes of={changes} />;
+  return <p class="hint">{t(first ? "schema.changesNoneFirst" : "schema.changesNone")}</p>;
+}
+
+function Checked({ result, orb }: { result: Result; orb: string }) {
+  if (result === undefined) return <Loading text={t("schema.checking")} />;
+  return "error" in result ? <ProblemBox error={result.error} /> : <Effects of={result.effects} orb={orb} />;
+}
+
+export function Review({ editor, onClose }: { editor: Editor; onClose: () => void }) {
+  const [force, setForce] = useState(false);
+  const { busy, error, run } = useSave(editor, force, onClose);
+  const result = useEffects(editor, force);
+  const { live, before } = useBefore(editor);
+  const { publishedRevision } = editor.base.value.state;
+  const first = publishedRevision === null;
+  const now = editor.document.value;
+  const changes = before === undefined ? [] : differences(before, now).map(wordsOf);
+  const effects = result !== undefined && "effects" in result ? result.effects : undefined;
+  const needsForce = effects !== undefined && (force || canForce(effects));
+  const ready = effects !== undefined && !effects.refused && busy === undefined;
   return (
     <Dialog
       title={t("schema.review")}
@@ -88,8 +127,8 @@ export function Review({ editor, onClose }: { editor: Editor; onClose: () => voi
           {editor.dirty.value ? (
             <Button
               busy={busy === "save"}
-              disabled={busy === "publish" || (publishedRevision === null && !ready)}
-              onClick={() => void run(false)}
+              disabled={busy === "publish" || (first && !ready)}
+              onClick={() => void run("save")}
             >
               {t("schema.save")}
             </Button>
@@ -99,7 +138,7 @@ export function Review({ editor, onClose }: { editor: Editor; onClose: () => voi
             icon="upload"
             busy={busy === "publish"}
             disabled={!ready}
-            onClick={() => void run(true)}
+            onClick={() => void run("publish")}
           >
             {t("schema.publish")}
           </Button>
@@ -107,33 +146,17 @@ export function Review({ editor, onClose }: { editor: Editor; onClose: () => voi
       }
     >
       <div class="review">
-        <p class="hint">{lead}</p>
+        <p class="hint">
+          {first ? t("schema.reviewFirst") : t("schema.reviewAgainst", { revision: publishedRevision })}
+        </p>
         {error === undefined ? null : <ProblemBox error={error} />}
         <section>
           <h3>{t("schema.changes")}</h3>
-          {before === undefined ? (
-            live.error === undefined ? (
-              <Loading />
-            ) : (
-              <ProblemBox error={live.error} retry={() => void live.reload()} />
-            )
-          ) : changes.length === 0 ? (
-            <p class="hint">
-              {t(publishedRevision === null ? "schema.changesNoneFirst" : "schema.changesNone")}
-            </p>
-          ) : (
-            <Changes of={changes} />
-          )}
+          <Differences {...{ before, live, changes, first }} />
         </section>
         <section>
           <h3>{t("schema.effects")}</h3>
-          {result === undefined ? (
-            <Loading text={t("schema.checking")} />
-          ) : "error" in result ? (
-            <ProblemBox error={result.error} />
-          ) : (
-            <Effects of={result.effects} orb={editor.orb} />
-          )}
+          <Checked result={result} orb={editor.orb} />
           {needsForce ? (
             <Checkbox
               label={t("effect.force")}

@@ -78,115 +78,133 @@ function Restore({
   );
 }
 
-export function RevisionDetail({
-  orb,
-  shown,
-  against,
-  others,
-  newest,
-  name,
-  onAgainst,
-}: {
+interface DetailProps {
   orb: string;
   shown: number;
+  /** The revision to compare with; undefined for the one before. */
   against: number | undefined;
   others: readonly number[];
   newest: number;
+  /** Name of the user who made the revision. */
   name: string;
   onAgainst: (revision: number | undefined) => void;
-}) {
+}
+
+/** Asks the platform what restoring a revision would do, and restores it. */
+function useRestore({ orb, shown, newest }: DetailProps) {
   const [, navigate] = useLocation();
   const [asked, setAsked] = useState<DryRun>();
-  const one = useLoad(`history/${orb}/${shown}/${against ?? ""}`, (signal) =>
-    readRevision(orb, shown, against, signal),
+  return {
+    asked,
+    ask: () => checkRestore(orb, shown, newest).then(setAsked, complain),
+    close: () => setAsked(undefined),
+    async restore() {
+      try {
+        keep(`document/${orb}`, await restoreRevision(orb, shown, newest));
+        setAsked(undefined);
+        refresh("orbs");
+        say(t("revisions.restored", { revision: String(shown) }));
+        navigate(orbLink(orb, "schema"));
+      } catch (error) {
+        complain(error);
+        refresh(`document/${orb}`);
+        refresh(`history/${orb}`);
+      }
+    },
+  };
+}
+
+function Head({
+  revision,
+  props: { shown, newest, name },
+  onRestore,
+}: {
+  revision: Revision;
+  props: DetailProps;
+  onRestore: () => void;
+}) {
+  return (
+    <header>
+      <div>
+        <h2>{t("revisions.revision", { revision: String(shown) })}</h2>
+        <p class="hint">
+          {operationOf(revision.operation)} · {name} · <Time at={revision.at} />
+        </p>
+      </div>
+      <span class="page-actions">
+        {revision.document === null ? null : <CopyButton text={printed(revision.document)} />}
+        {revision.document === null || shown === newest ? null : (
+          <Button icon="history" onClick={onRestore}>
+            {t("revisions.restore")}
+          </Button>
+        )}
+      </span>
+    </header>
   );
-  const before = one.data?.against ?? null;
+}
+
+function Against({ shown, against, others, onAgainst }: DetailProps) {
+  const labelOf = (revision: number) => t("revisions.revision", { revision: String(revision) });
+  return (
+    <SelectField
+      label={t("revisions.against")}
+      value={against === undefined ? "" : String(against)}
+      onChange={(next) => onAgainst(next === "" ? undefined : Number(next))}
+      options={[
+        { value: "", label: t("revisions.before") },
+        ...others
+          .filter((revision) => revision !== shown)
+          .map((revision) => ({ value: String(revision), label: labelOf(revision) })),
+      ]}
+    />
+  );
+}
+
+/** The document as JSON, compared with the other revision if there is one. */
+function AsJson({ orb, revision }: { orb: string; revision: Revision }) {
+  const before = revision.against ?? null;
   const other = useLoad<Revision>(before === null ? null : `history/${orb}/${before}/`, (signal) =>
     readRevision(orb, before ?? 1, undefined, signal),
   );
-  const ask = () => checkRestore(orb, shown, newest).then(setAsked, complain);
-  const restore = async () => {
-    try {
-      keep(`document/${orb}`, await restoreRevision(orb, shown, newest));
-      setAsked(undefined);
-      refresh("orbs");
-      say(t("revisions.restored", { revision: String(shown) }));
-      navigate(orbLink(orb, "schema"));
-    } catch (error) {
-      complain(error);
-      refresh(`document/${orb}`);
-      refresh(`history/${orb}`);
-    }
-  };
+  const to = printed(revision.document);
+  return (
+    <details open={before !== null}>
+      <summary>{t(before === null ? "revisions.document" : "schema.asJson")}</summary>
+      {before === null ? (
+        <JsonDiff label={t("revisions.document")} from="" to={to} />
+      ) : other.data !== undefined ? (
+        <JsonDiff label={t("schema.asJson")} from={printed(other.data.document)} to={to} />
+      ) : other.error === undefined ? null : (
+        <ProblemBox error={other.error} />
+      )}
+    </details>
+  );
+}
+
+export function RevisionDetail(props: DetailProps) {
+  const { orb, shown, against } = props;
+  const one = useLoad(`history/${orb}/${shown}/${against ?? ""}`, (signal) =>
+    readRevision(orb, shown, against, signal),
+  );
+  const { asked, ask, close, restore } = useRestore(props);
   return (
     <section class="revision-detail" aria-label={t("revisions.revision", { revision: String(shown) })}>
       <Shows of={one}>
         {(revision) => (
           <>
-            <header>
-              <div>
-                <h2>{t("revisions.revision", { revision: String(shown) })}</h2>
-                <p class="hint">
-                  {operationOf(revision.operation)} · {name} · <Time at={revision.at} />
-                </p>
-              </div>
-              <span class="page-actions">
-                {revision.document === null ? null : <CopyButton text={printed(revision.document)} />}
-                {revision.document === null || shown === newest ? null : (
-                  <Button icon="history" onClick={() => void ask()}>
-                    {t("revisions.restore")}
-                  </Button>
-                )}
-              </span>
-            </header>
-            <SelectField
-              label={t("revisions.against")}
-              value={against === undefined ? "" : String(against)}
-              onChange={(next) => onAgainst(next === "" ? undefined : Number(next))}
-              options={[
-                { value: "", label: t("revisions.before") },
-                ...others
-                  .filter((number) => number !== shown)
-                  .map((number) => ({
-                    value: String(number),
-                    label: t("revisions.revision", { revision: String(number) }),
-                  })),
-              ]}
-            />
+            <Head revision={revision} props={props} onRestore={() => void ask()} />
+            <Against {...props} />
             {revision.summary.length === 0 ? (
               <p class="hint">{t("change.nothing")}</p>
             ) : (
               <Changes of={revision.summary.map(toneOf)} />
             )}
-            {revision.document === null ? null : (
-              <details open={before !== null}>
-                <summary>{t(before === null ? "revisions.document" : "schema.asJson")}</summary>
-                {before === null ? (
-                  <JsonDiff label={t("revisions.document")} from="" to={printed(revision.document)} />
-                ) : other.data === undefined ? (
-                  other.error === undefined ? null : (
-                    <ProblemBox error={other.error} />
-                  )
-                ) : (
-                  <JsonDiff
-                    label={t("schema.asJson")}
-                    from={printed(other.data.document)}
-                    to={printed(revision.document)}
-                  />
-                )}
-              </details>
-            )}
+            {revision.document === null ? null : <AsJson orb={orb} revision={revision} />}
           </>
         )}
       </Shows>
       {asked === undefined ? null : (
-        <Restore
-          orb={orb}
-          revision={shown}
-          effects={asked}
-          onClose={() => setAsked(undefined)}
-          onRun={restore}
-        />
+        <Restore orb={orb} revision={shown} effects={asked} onClose={close} onRun={restore} />
       )}
     </section>
   );

@@ -10,7 +10,7 @@ import { TextField } from "../ui/form.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
 import { say } from "../ui/toast.tsx";
 import type { Editor } from "./document/editor.ts";
-import { listOf, objectOf, textOf, valueAt } from "./document/pointer.ts";
+import { isList, type Json, listOf, objectOf, textOf, valueAt } from "./document/pointer.ts";
 
 /**
  * Returns a template of the module. In references to the module's own schemas, a placeholder replaces the
@@ -18,17 +18,23 @@ import { listOf, objectOf, textOf, valueAt } from "./document/pointer.ts";
  */
 function templateOf(module: Readonly<Record<string, unknown>>, orb: string): object {
   const own = `${orb}/${textOf(module.id)}/`;
+  const placed = (ref: Json): Json =>
+    typeof ref === "string" && ref.startsWith(own)
+      ? `template${ref.slice(orb.length)}`
+      : isList(ref)
+        ? ref.map(placed)
+        : ref;
+  const fieldOf = (field: Json): Json => {
+    const { ref, fields, ...others } = objectOf(field);
+    return {
+      ...others,
+      ...(ref === undefined ? {} : { ref: placed(ref) }),
+      ...(fields === undefined ? {} : { fields: listOf(fields).map(fieldOf) }),
+    };
+  };
   const schemas = listOf(module.schemas)
     .map(objectOf)
-    .map((schema) => ({
-      ...schema,
-      fields: listOf(schema.fields)
-        .map(objectOf)
-        .map((field) => {
-          const ref = textOf(field.ref);
-          return ref.startsWith(own) ? { ...field, ref: `template${ref.slice(orb.length)}` } : field;
-        }),
-    }));
+    .map((schema) => ({ ...schema, fields: listOf(schema.fields).map(fieldOf) }));
   return { ...module, schemas };
 }
 

@@ -13,6 +13,7 @@ const PARTS = [
   ["/uses", "uses", "zap"],
   ["/hooks", "hooks", "webhook"],
   ["/schedules", "schedules", "clock"],
+  ["/components", "components", "boxes"],
 ] as const satisfies readonly (readonly [string, string, IconName])[];
 
 /** For each node of the tree, the paths in the document that its form contains. */

@@ -1,4 +1,6 @@
-import { accountPath, type Caller, signinPath, signOut } from "../api/caller.ts";
+import { useLocation } from "wouter-preact";
+import { accountPage, type Caller, signOut } from "../api/caller.ts";
+import { mayLeave } from "../state/leave.ts";
 import { setTheme, type Theme, theme } from "../state/theme.ts";
 import { t } from "../texts/t.ts";
 import { Icon, type IconName } from "../ui/icon.tsx";
@@ -14,6 +16,7 @@ const THEMES: readonly [Theme, IconName][] = [
 /** The account menu: the account's page, signing out, and the colors. */
 export function AccountMenu({ caller }: { caller: Caller }) {
   const { account } = caller;
+  const [, go] = useLocation();
   const colours = THEMES.map(([choice, icon]) => ({
     label: t(`account.${choice}`),
     icon,
@@ -29,7 +32,11 @@ export function AccountMenu({ caller }: { caller: Caller }) {
         class="button quiet square"
       />
     );
-  const page = accountPath(account.realm);
+  const leave = async () => {
+    if (!(await mayLeave())) return;
+    await signOut(account.realm);
+    location.assign("/console");
+  };
   return (
     <Menu
       label={t("account.menu", { name: account.name })}
@@ -44,13 +51,13 @@ export function AccountMenu({ caller }: { caller: Caller }) {
         {
           label: t("account.page"),
           icon: "keyRound",
-          run: () => location.assign(signinPath(page, location.pathname + location.search)),
+          run: () => go(accountPage(account.realm)),
         },
         ...colours,
         {
           label: t("account.signOut"),
           icon: "logOut",
-          run: () => signOut(account.realm).then(() => location.assign("/console"), complain),
+          run: () => void leave().catch(complain),
         },
       ]}
     />

@@ -15,6 +15,8 @@ export interface Route {
   load: () => Promise<{ default: PageComponent }>;
   /** Returns whether the caller sees the page. The platform checks every request again. */
   visible?: (caller: Caller) => boolean;
+  /** Whether the page itself says where to sign in. Other pages appear only to callers who are signed in. */
+  asks?: boolean;
   /** The page's link in the navigation. Users reach a page without such a link through other pages. */
   nav?: { label: TextKey; icon: IconName };
 }

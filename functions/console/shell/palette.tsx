@@ -1,10 +1,15 @@
 /** The command palette (⌘K, Ctrl K), the list of keyboard shortcuts (?), and the handling of shortcuts. */
 import { signal } from "@preact/signals";
-import { useEffect, useId, useMemo, useState } from "preact/hooks";
+import { useEffect, useId, useLayoutEffect, useMemo, useState } from "preact/hooks";
+import { useLocation } from "wouter-preact";
+import type { Caller } from "../api/caller.ts";
+import type { OrbModel } from "../model/orb.ts";
 import { type Command, commands, isTyping, pressedKey, shownKey } from "../state/commands.ts";
 import { t } from "../texts/t.ts";
+import { usePointed } from "../ui/combobox.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
+import type { Progress } from "./find.ts";
 
 const open = signal<"palette" | "keys" | undefined>(undefined);
 
@@ -14,7 +19,7 @@ export const openPalette = (): void => {
 
 /** Listens for the keyboard shortcuts of all commands. */
 export function useKeys(): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.defaultPrevented || event.isComposing || event.altKey) return;
       const key = pressedKey(event);
@@ -50,11 +55,65 @@ function rank(command: Command, words: readonly string[]): number {
   return title.startsWith(first) ? 3 : title.includes(first) ? 2 : 1;
 }
 
-function Palette({ onClose }: { onClose: () => void }) {
+/** The search in the content starts when the user has typed nothing for this many milliseconds. */
+const PAUSE = 250;
+/** Shorter texts would match almost everything. */
+const SHORTEST = 2;
+
+export interface SearchPlace {
+  caller: Caller;
+  /** The application of the current page. */
+  orb: OrbModel | undefined;
+}
+
+/** Searches the content of the application, and the people whom the caller may see. */
+function useContent(text: string, { caller, orb }: SearchPlace): Progress | undefined {
+  const [progress, setProgress] = useState<Progress>();
+  const wanted = text.trim();
+  useEffect(() => {
+    setProgress(undefined);
+    if (wanted.length < SHORTEST) return undefined;
+    const abort = new AbortController();
+    const { signal } = abort;
+    const timer = setTimeout(
+      () =>
+        void import("./find.ts").then(({ find }) =>
+          find({ caller, orb }, wanted, { signal, tell: setProgress }),
+        ),
+      PAUSE,
+    );
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [wanted, caller, orb]);
+  return progress;
+}
+
+/** Says how far the search is, or that there is nothing. */
+function Outcome({ text, progress, count }: { text: string; progress: Progress | undefined; count: number }) {
+  const searches = text.trim().length >= SHORTEST;
+  const busy = searches && (progress === undefined || progress.searched < progress.of);
+  const words = busy
+    ? t("palette.searching", { done: progress?.searched ?? 0, of: progress?.of ?? 0 })
+    : progress !== undefined && progress.failed > 0
+      ? t("palette.failed", { count: progress.failed })
+      : count === 0
+        ? t("palette.nothing")
+        : "";
+  return (
+    <p class="palette-outcome hint" role="status">
+      {words}
+    </p>
+  );
+}
+
+function Palette({ onClose, ...place }: SearchPlace & { onClose: () => void }) {
   const id = useId();
+  const [, go] = useLocation();
   const [text, setText] = useState("");
-  const [at, setAt] = useState(0);
-  const found = useMemo(() => {
+  const progress = useContent(text, place);
+  const matching = useMemo(() => {
     const words = text.toLowerCase().split(/\s+/).filter(Boolean);
     return commands.value
       .map((command) => ({ command, rank: rank(command, words) }))
@@ -63,6 +122,11 @@ function Palette({ onClose }: { onClose: () => void }) {
       .slice(0, 50)
       .map(({ command }) => command);
   }, [text, commands.value]);
+  const found: readonly Command[] = [
+    ...matching,
+    ...(progress?.found ?? []).map(({ to, ...one }) => ({ ...one, run: () => go(to) })),
+  ];
+  const [at, setPointed] = usePointed(found.map((one) => one.id));
   const run = (command: Command | undefined) => {
     if (command === undefined) return;
     onClose();
@@ -73,7 +137,7 @@ function Palette({ onClose }: { onClose: () => void }) {
     if (step !== 0) {
       event.preventDefault();
       const next = (at + step + found.length) % Math.max(1, found.length);
-      setAt(next);
+      setPointed(found[next]?.id);
       document.getElementById(`${id}-${next}`)?.scrollIntoView({ block: "nearest" });
     } else if (event.key === "Enter") {
       event.preventDefault();
@@ -94,11 +158,12 @@ function Palette({ onClose }: { onClose: () => void }) {
             aria-activedescendant={found[at] === undefined ? undefined : `${id}-${at}`}
             placeholder={t("palette.placeholder")}
             autocomplete="off"
+            dir="auto"
             spellcheck={false}
             value={text}
             onInput={(event) => {
               setText(event.currentTarget.value);
-              setAt(0);
+              setPointed(undefined);
             }}
             onKeyDown={onKeyDown}
           />
@@ -113,15 +178,17 @@ function Palette({ onClose }: { onClose: () => void }) {
               tabIndex={-1}
               aria-selected={index === at}
               onClick={() => run(command)}
-              onPointerMove={() => setAt(index)}
+              onPointerMove={() => setPointed(command.id)}
             >
               <span class="palette-group">{command.group}</span>
-              <span class="palette-title">{command.title}</span>
+              <span class="palette-title" dir="auto">
+                {command.title}
+              </span>
               {command.key === undefined ? null : <kbd>{shownKey(command.key)}</kbd>}
             </div>
           ))}
         </div>
-        {found.length === 0 ? <p class="hint">{t("palette.nothing")}</p> : null}
+        <Outcome text={text} progress={progress} count={found.length} />
       </div>
     </Dialog>
   );
@@ -151,11 +218,11 @@ function Keys({ onClose }: { onClose: () => void }) {
   );
 }
 
-export function PaletteHost() {
+export function PaletteHost(place: SearchPlace) {
   const close = () => {
     open.value = undefined;
   };
-  if (open.value === "palette") return <Palette onClose={close} />;
+  if (open.value === "palette") return <Palette {...place} onClose={close} />;
   if (open.value === "keys") return <Keys onClose={close} />;
   return null;
 }

@@ -2,7 +2,7 @@
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
-import { accountPath, type Caller } from "../api/caller.ts";
+import { type Caller, signinPage } from "../api/caller.ts";
 import { sessionEnded } from "../api/http.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { refresh } from "../state/cache.ts";
@@ -27,7 +27,15 @@ function Breadcrumb() {
       <ol>
         {way.map(({ label, to }, at) => (
           <li key={`${to} ${label}`}>
-            {at === way.length - 1 ? <span aria-current="page">{label}</span> : <Link to={to}>{label}</Link>}
+            {at === way.length - 1 ? (
+              <span aria-current="page" dir="auto">
+                {label}
+              </span>
+            ) : (
+              <Link to={to}>
+                <bdi>{label}</bdi>
+              </Link>
+            )}
           </li>
         ))}
       </ol>
@@ -50,7 +58,7 @@ function SessionEnded({ caller }: { caller: Caller }) {
         <>
           <a
             class="button primary"
-            href={accountPath(caller.account?.realm ?? "platform")}
+            href={signinPage(caller.account?.realm ?? "platform")}
             target="_blank"
             rel="noreferrer"
           >
@@ -70,12 +78,15 @@ export function Shell({
   caller,
   orb,
   orbId,
+  waiting,
   children,
 }: {
   routes: readonly Route[];
   caller: Caller;
   orb: OrbModel | undefined;
   orbId: string | undefined;
+  /** Whether the application is loading. */
+  waiting: boolean;
   children: ComponentChildren;
 }) {
   const [path] = useLocation();
@@ -122,7 +133,7 @@ export function Shell({
       </header>
       {signedIn ? (
         <div class="side">
-          <Sidebar {...{ routes, caller, orb, orbId }} />
+          <Sidebar {...{ routes, caller, orb, orbId, waiting }} />
         </div>
       ) : null}
       <main id="main" tabIndex={-1}>
@@ -131,7 +142,7 @@ export function Shell({
       <Toasts />
       {signedIn ? <SessionEnded caller={caller} /> : null}
       <Confirmation />
-      <PaletteHost />
+      <PaletteHost {...{ caller, orb }} />
     </div>
   );
 }

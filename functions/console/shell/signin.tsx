@@ -1,5 +1,5 @@
 /** Links to the sign-in pages, which send the user back to the current page. */
-import { accountPath, type Caller, signinPath } from "../api/caller.ts";
+import { type Caller, signinPage, signinPath } from "../api/caller.ts";
 import { discoverOrbs } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
 import { useLoad } from "../state/load.ts";
@@ -12,7 +12,7 @@ const here = () => location.pathname + location.search;
 
 /** A link to the sign-in page of platform admins. */
 const AdminSignIn = () => (
-  <a class="choice" href={signinPath(accountPath("platform"), here())}>
+  <a class="choice" href={signinPath(signinPage("platform"), here())}>
     <Icon name="keyRound" size={20} />
     <span>
       <strong>{t("signin.admin")}</strong>

@@ -2,7 +2,7 @@
  * Commands of the command palette, and their keyboard shortcuts. A page registers its own commands while it is shown.
  */
 import { signal } from "@preact/signals";
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 
 export interface Command {
   id: string;
@@ -25,7 +25,8 @@ export const commands = signal<readonly Command[]>([]);
  * @param on values that the commands depend on; a change registers the commands again
  */
 export function useCommands(make: () => readonly Command[], on: readonly unknown[]): void {
-  useEffect(() => {
+  // At once: a page that is visible takes its shortcuts.
+  useLayoutEffect(() => {
     const own = make();
     commands.value = [...commands.peek(), ...own];
     return () => {
@@ -51,8 +52,8 @@ export function pressedKey(event: KeyboardEvent): string {
 
 /** Returns whether the user is typing text. If so, letters without a modifier key run no command. */
 export function isTyping(target: EventTarget | null): boolean {
+  if (target instanceof HTMLInputElement) return !/^(checkbox|radio|button|submit|range)$/.test(target.type);
   return (
-    target instanceof HTMLElement &&
-    (target.isContentEditable || /^(INPUT|TEXTAREA|SELECT)$/.test(target.tagName))
+    target instanceof HTMLElement && (target.isContentEditable || /^(TEXTAREA|SELECT)$/.test(target.tagName))
   );
 }

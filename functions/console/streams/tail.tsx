@@ -1,12 +1,12 @@
 /** Shows the messages of a stream as they arrive. */
 import { useEffect, useState } from "preact/hooks";
 import { followStream } from "../api/handlers.ts";
+import { CodeButton } from "../code/sample.tsx";
 import { literal, type Sample } from "../model/code.ts";
 import type { PageParams } from "../shell/nav.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
-import { CodeButton } from "../ui/code.tsx";
 import { SelectField } from "../ui/form.tsx";
 import { Page } from "../ui/page.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
@@ -59,7 +59,7 @@ export default function Tail({ params: { name = "" } }: { params: PageParams }) 
       actions={
         <>
           <CodeButton samples={() => [{ name, sample: sampleOf(name, from) }]} />
-          <Button icon={paused ? "radio" : "x"} onClick={() => setPaused(!paused)}>
+          <Button icon={paused ? "play" : "pause"} onClick={() => setPaused(!paused)}>
             {t(paused ? "streams.follow" : "streams.pause")}
           </Button>
         </>

@@ -12,10 +12,20 @@ export type TextValues = Readonly<Record<string, string | number>>;
 /** A text, or its plural forms. The placeholder value `count` selects the form. */
 type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
 
+/** Language of the texts. */
 export const LANGUAGE = "en";
 
+/** The browser's language, for the form of dates and numbers. */
+export const LOCALE: string = (() => {
+  try {
+    return Intl.getCanonicalLocales(navigator.language)[0] ?? LANGUAGE;
+  } catch {
+    return LANGUAGE;
+  }
+})();
+
 const plurals = new Intl.PluralRules(LANGUAGE);
-const numbers = new Intl.NumberFormat(LANGUAGE);
+const numbers = new Intl.NumberFormat(LOCALE);
 
 /** Formats a number with separators: `12,500`. */
 export const formatNumber = (value: number): string => numbers.format(value);

@@ -31,7 +31,7 @@ export function Button({
     <button
       {...rest}
       type={type}
-      class={`button ${kind} ${size ?? ""} ${rest.class ?? ""}`}
+      class={`button ${kind} ${size ?? ""} ${rest.class ?? ""} ${busy === true && icon === undefined ? "busy" : ""}`}
       disabled={disabled}
       aria-disabled={busy === true ? "true" : undefined}
       onClick={busy === true ? (event) => event.preventDefault() : rest.onClick}

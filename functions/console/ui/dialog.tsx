@@ -1,10 +1,33 @@
-import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { question } from "../state/confirm.ts";
+import { useTyped } from "../state/typed.ts";
 import { t } from "../texts/t.ts";
 import { Button, IconButton } from "./button.tsx";
+import { TextField } from "./form.tsx";
 
-/** A modal dialog. Escape or a click outside closes the dialog, and the focus returns to the element that had it. */
+/** Where the user last pressed the pointer, in pixels of the window. */
+let pressed = { x: -1, y: -1 };
+addEventListener(
+  "pointerdown",
+  ({ clientX, clientY }) => {
+    pressed = { x: clientX, y: clientY };
+  },
+  { capture: true },
+);
+
+const isUnderPointer = (element: Element | null | undefined): boolean => {
+  if (element === null || element === undefined) return false;
+  const { left, right, top, bottom } = element.getBoundingClientRect();
+  return pressed.x >= left && pressed.x <= right && pressed.y >= top && pressed.y <= bottom;
+};
+
+export { confirm } from "../state/confirm.ts";
+
+/**
+ * A modal dialog. Escape or a click outside closes the dialog, and the focus returns to the element that had it. If the
+ * user has typed something, the dialog asks before it closes in one of these ways.
+ */
 export function Dialog({
   title,
   onClose,
@@ -12,6 +35,8 @@ export function Dialog({
   actions,
   wide,
   bare,
+  busy,
+  question: isQuestion,
 }: {
   title: string;
   onClose: () => void;
@@ -20,12 +45,25 @@ export function Dialog({
   wide?: boolean;
   /** Whether the dialog appears near the top without a visible heading, like the command palette. */
   bare?: boolean;
+  /** Whether the dialog is doing work that closing it would stop. */
+  busy?: boolean;
+  /** Whether the dialog only asks a question, so that typed text need not be kept. */
+  question?: boolean;
 }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
+  const typed = useTyped<HTMLDivElement>(busy);
+  const close = () =>
+    void typed.mayDiscard().then((sure) => {
+      if (sure) onClose();
+    });
+  const [mirrored, setMirrored] = useState(false);
+  // At once: until the dialog is open, keys go to the page behind it.
+  useLayoutEffect(() => {
     const before = document.activeElement;
     dialog.current?.showModal();
+    // A second click on the same spot must not confirm a dangerous action, so move its button to the other end.
+    setMirrored(isUnderPointer(dialog.current?.querySelector("footer .danger")));
     // Focus the first input or action instead of the close button.
     const inputs = ":is(input, select, textarea):not(:disabled)";
     const first =
@@ -43,73 +81,66 @@ export function Dialog({
       aria-labelledby={id}
       onCancel={(event) => {
         event.preventDefault();
-        onClose();
+        close();
       }}
       onClick={(event) => {
-        if (event.target === dialog.current) onClose();
+        if (event.target === dialog.current) close();
       }}
     >
-      <div class="dialog-body">
+      <div class="dialog-body" ref={bare === true || isQuestion === true ? null : typed.ref}>
         <header>
           <h2 id={id}>{title}</h2>
-          <IconButton label={t("ui.close")} icon="x" onClick={onClose} />
+          <IconButton label={t("ui.close")} icon="x" onClick={close} />
         </header>
         {children}
-        {actions === undefined ? null : <footer>{actions}</footer>}
+        {actions === undefined ? null : <footer class={mirrored ? "mirrored" : ""}>{actions}</footer>}
       </div>
     </dialog>
   );
 }
 
-interface Question {
-  title: string;
-  text: ComponentChildren;
-  action: string;
-  danger: boolean;
-  answer: (confirmed: boolean) => void;
-}
-
-const question = signal<Question | undefined>(undefined);
-
-/** Asks the user to confirm a dangerous action. Returns whether the user confirmed it. */
-export function confirm(asked: {
-  title: string;
-  text: ComponentChildren;
-  /** The label of the confirm button: a verb. */
-  action: string;
-  danger?: boolean;
-}): Promise<boolean> {
-  return new Promise((resolve) => {
-    question.value = {
-      ...asked,
-      danger: asked.danger ?? false,
-      answer: (confirmed) => {
-        question.value = undefined;
-        resolve(confirmed);
-      },
-    };
-  });
-}
-
-/** Shows the question of {@link confirm}. The page layout contains this component once. */
-export function Confirmation() {
-  const asked = question.value;
-  if (asked === undefined) return null;
-  const { title, text, action, danger, answer } = asked;
+function Asked({ asked }: { asked: NonNullable<typeof question.value> }) {
+  const { title, text, action, danger, typed, answer } = asked;
+  const form = useId();
+  const [entered, setEntered] = useState("");
+  const ready = typed === undefined || entered.trim() === typed;
   return (
     <Dialog
       title={title}
       onClose={() => answer(false)}
+      question
       actions={
         <>
           <Button onClick={() => answer(false)}>{t("ui.cancel")}</Button>
-          <Button kind={danger ? "danger" : "primary"} onClick={() => answer(true)}>
+          <Button kind={danger === true ? "danger" : "primary"} type="submit" form={form} disabled={!ready}>
             {action}
           </Button>
         </>
       }
     >
-      <div class="dialog-text">{text}</div>
+      <form
+        id={form}
+        onSubmit={(event) => {
+          event.preventDefault();
+          if (ready) answer(true);
+        }}
+      >
+        <div class="dialog-text">{text}</div>
+        {typed === undefined ? null : (
+          <TextField
+            label={t("ui.typeToConfirm", { text: typed })}
+            value={entered}
+            onChange={setEntered}
+            spellcheck={false}
+          />
+        )}
+      </form>
     </Dialog>
   );
+}
+
+/** Shows the question of {@link confirm}. The page layout contains this component once. */
+export function Confirmation() {
+  const asked = question.value;
+  return asked === undefined ? null : <Asked key={asked.title} asked={asked} />;
 }

@@ -1,5 +1,5 @@
 import type { RefObject } from "preact";
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useRef, useState } from "preact/hooks";
 
 export interface Dropdown {
   /** Id of the list or panel that the button opens. */
@@ -23,7 +23,8 @@ export function useDropdown(first: string): Dropdown {
   const [open, setOpen] = useState(false);
   const root = useRef<HTMLDivElement>(null);
   const panel = useRef<HTMLDivElement>(null);
-  useEffect(() => {
+  // At once: an effect after the next frame would take the focus from what the user has reached meanwhile.
+  useLayoutEffect(() => {
     if (!open) return undefined;
     panel.current?.querySelector<HTMLElement>(first)?.focus();
     const leave = (event: Event) => {

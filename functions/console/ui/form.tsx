@@ -18,6 +18,8 @@ export interface InputAttributes {
   id: string;
   "aria-describedby": string | undefined;
   "aria-invalid": "true" | undefined;
+  /** The direction of what the user types decides the direction of the input. Code is always left to right. */
+  dir?: "auto" | "ltr";
   /** Set only for an input without a visible label, such as an item of a list. */
   "aria-label"?: string;
 }
@@ -36,7 +38,7 @@ export function Field({
   return (
     <div class={`field ${error === undefined ? "" : "wrong"}`}>
       <div class="field-label">
-        <label for={id}>
+        <label for={id} id={`${id}-label`} dir="auto">
           {label}
           {required === true ? <span class="required"> {t("ui.required")}</span> : null}
         </label>
@@ -46,9 +48,10 @@ export function Field({
         id,
         "aria-describedby": described.join(" ").trim() || undefined,
         "aria-invalid": error === undefined ? undefined : "true",
+        dir: "auto",
       })}
       {hint === undefined ? null : (
-        <p class="hint" id={`${id}-hint`}>
+        <p class="hint" id={`${id}-hint`} dir="auto">
           {hint}
         </p>
       )}
@@ -79,6 +82,10 @@ const split = <P extends FieldProps>({ label, hint, error, required, aside, ...i
   input,
 });
 
+/** Returns the direction of an input: code is left to right. */
+const dirOf = (name: unknown): "auto" | "ltr" =>
+  typeof name === "string" && name.split(" ").includes("mono") ? "ltr" : "auto";
+
 export function TextField(props: FieldProps & Given<HTMLInputElement>) {
   const { field, input } = split(props);
   const { onChange, ...rest } = input;
@@ -90,6 +97,7 @@ export function TextField(props: FieldProps & Given<HTMLInputElement>) {
           autocomplete="off"
           {...rest}
           {...attributes}
+          dir={dirOf(rest.class)}
           onInput={(event) => onChange(event.currentTarget.value)}
         />
       )}
@@ -107,6 +115,7 @@ export function TextArea(props: FieldProps & Given<HTMLTextAreaElement>) {
           rows={6}
           {...rest}
           {...attributes}
+          dir={dirOf(rest.class)}
           onInput={(event) => onChange(event.currentTarget.value)}
         />
       )}
@@ -127,7 +136,7 @@ export function SelectField(props: FieldProps & Given<HTMLSelectElement> & { opt
       {(attributes) => (
         <select {...rest} {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
           {options.map(({ value, label: text }) => (
-            <option key={value} value={value}>
+            <option key={value} value={value} dir="auto">
               {text}
             </option>
           ))}
@@ -158,7 +167,7 @@ export function Checkbox({
         disabled={disabled}
         onChange={(event) => onChange(event.currentTarget.checked)}
       />
-      <span>
+      <span dir="auto">
         {label}
         {hint === undefined ? null : <span class="hint"> {hint}</span>}
       </span>

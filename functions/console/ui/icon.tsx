@@ -4,6 +4,7 @@ import activity from "lucide:activity";
 import archive from "lucide:archive";
 import arrowDown from "lucide:arrow-down";
 import arrowUp from "lucide:arrow-up";
+import bookmark from "lucide:bookmark";
 import boxes from "lucide:boxes";
 import braces from "lucide:braces";
 import check from "lucide:check";
@@ -35,7 +36,9 @@ import logOut from "lucide:log-out";
 import mail from "lucide:mail";
 import menu from "lucide:menu";
 import moon from "lucide:moon";
+import pause from "lucide:pause";
 import pencil from "lucide:pencil";
+import play from "lucide:play";
 import plus from "lucide:plus";
 import radio from "lucide:radio";
 import receipt from "lucide:receipt";
@@ -66,6 +69,7 @@ const ICONS = {
   archive,
   arrowDown,
   arrowUp,
+  bookmark,
   boxes,
   braces,
   check,
@@ -98,7 +102,9 @@ const ICONS = {
   mail,
   menu,
   moon,
+  pause,
   pencil,
+  play,
   plus,
   radio,
   receipt,
@@ -125,8 +131,11 @@ const ICONS = {
 
 export type IconName = keyof typeof ICONS;
 
-/** An icon. Screen readers ignore it, so a button without text needs a label. */
-export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
+/** The elements of an icon that a part of the console imports itself, so that only this part contains it. */
+export type IconNodes = readonly (readonly [name: string, attributes: Readonly<Record<string, string>>])[];
+
+/** Draws an icon. Screen readers ignore it, so a button without text needs a label. */
+export function Drawing({ nodes, size = 16 }: { nodes: IconNodes; size?: number }) {
   return (
     <svg
       class="icon"
@@ -140,7 +149,11 @@ export function Icon({ name, size = 16 }: { name: IconName; size?: number }) {
       stroke-linejoin="round"
       aria-hidden="true"
     >
-      {ICONS[name].map(([tag, attributes], at) => h(tag, { ...attributes, key: at }))}
+      {nodes.map(([tag, attributes], at) => h(tag, { ...attributes, key: at }))}
     </svg>
   );
 }
+
+export const Icon = ({ name, size = 16 }: { name: IconName; size?: number }) => (
+  <Drawing nodes={ICONS[name]} size={size} />
+);

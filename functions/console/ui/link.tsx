@@ -17,15 +17,17 @@ export function LinkButton({
   to,
   icon,
   kind = "plain",
+  small,
   children,
 }: {
   to: string;
   icon?: IconName;
   kind?: "primary" | "plain" | "quiet";
+  small?: boolean;
   children: ComponentChildren;
 }) {
   return (
-    <RouteLink href={to} class={`button ${kind}`}>
+    <RouteLink href={to} class={`button ${kind} ${small === true ? "small" : ""}`}>
       {icon === undefined ? null : <Icon name={icon} />}
       {children}
     </RouteLink>

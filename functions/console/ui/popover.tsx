@@ -10,6 +10,7 @@ export function Popover({
   button,
   class: name = "button",
   align = "start",
+  disabled,
   children,
 }: {
   /** The name of the panel for screen readers. Also the button's name, if the button has no text. */
@@ -18,6 +19,7 @@ export function Popover({
   button: ComponentChildren;
   class?: string;
   align?: "start" | "end";
+  disabled?: boolean;
   children: (close: () => void) => ComponentChildren;
 }) {
   const { id, open, toggle, close, root, panel } = useDropdown(INPUT);
@@ -37,6 +39,7 @@ export function Popover({
         class={name}
         aria-label={named === true ? undefined : label}
         title={label}
+        disabled={disabled}
         aria-haspopup="dialog"
         aria-expanded={open}
         aria-controls={open ? id : undefined}

@@ -60,3 +60,17 @@ export function Progress({ done, label }: { done: number | undefined; label: str
     </div>
   );
 }
+
+/** Shows the result of a nearby button. Screen readers read both texts when they change. */
+export function Said({ id, status, error }: { id?: string; status: string; error: string }) {
+  return (
+    <div class="said" id={id}>
+      <p role="status" class="status">
+        {status}
+      </p>
+      <p role="alert" class="error">
+        {error}
+      </p>
+    </div>
+  );
+}

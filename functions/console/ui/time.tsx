@@ -1,9 +1,9 @@
 import { signal } from "@preact/signals";
-import { LANGUAGE } from "../texts/t.ts";
+import { LANGUAGE, LOCALE } from "../texts/t.ts";
 
 const relative = new Intl.RelativeTimeFormat(LANGUAGE, { numeric: "auto" });
-const exact = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium", timeStyle: "long" });
-const toMinute = new Intl.DateTimeFormat(LANGUAGE, {
+const exact = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeStyle: "long" });
+const toMinute = new Intl.DateTimeFormat(LOCALE, {
   year: "numeric",
   month: "short",
   day: "numeric",
@@ -11,7 +11,7 @@ const toMinute = new Intl.DateTimeFormat(LANGUAGE, {
   minute: "2-digit",
   timeZoneName: "short",
 });
-const day = new Intl.DateTimeFormat(LANGUAGE, { dateStyle: "medium" });
+const day = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium" });
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["second", 60],

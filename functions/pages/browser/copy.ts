@@ -26,5 +26,3 @@ export async function copy(
     say("error", `The browser does not allow copying. ${otherwise}`);
   }
 }
-
-export const FROM_FIELD = "Copy the token from the field, and keep it secret.";

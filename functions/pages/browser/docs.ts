@@ -26,6 +26,7 @@ interface Operation {
 
 interface Description {
   info: { title: string };
+  "x-orbs"?: { id: string; name?: string }[];
   paths: Record<string, Record<string, Operation>>;
   components: {
     parameters: Record<string, Parameter>;
@@ -136,6 +137,28 @@ const plainNames = ({ React }: { React: React }) => ({
   },
 });
 
+/**
+ * Shows descriptions as text with code spans. Swagger UI would render the HTML in them, and the descriptions of orbs,
+ * handlers and fields are text that users wrote.
+ */
+const plainDescriptions = ({ React }: { React: React }) => ({
+  wrapComponents: {
+    Markdown: () =>
+      function Words({ source, className }: { source?: unknown; className?: string }) {
+        const h = React.createElement;
+        if (typeof source !== "string" || source.trim() === "") return null;
+        const words = (text: string) =>
+          text.split(/`([^`\n]+)`/).map((part, i) => (i % 2 === 0 ? part : h("code", null, part)));
+        const paragraphs = source.trim().split(/\n\s*\n/);
+        return h(
+          "div",
+          { className: `markdown ${className ?? ""}`, dir: "auto" },
+          ...paragraphs.map((text) => h("p", null, ...words(text))),
+        );
+      },
+  },
+});
+
 /** Replaces the layout of Swagger UI, which contains a second `main` element. */
 const pageLayout = ({ React }: { React: React }) => ({
   components: {
@@ -187,6 +210,21 @@ const collapseErrors = ({ React }: { React: React }) => ({
   },
 });
 
+/** Offers the descriptions of the published orbs, which the description of the platform lists. */
+function offerOrbs({ "x-orbs": orbs = [] }: Description): void {
+  if (orbs.length === 0) return;
+  const choice = document.createElement("select");
+  choice.append(new Option("Routes of the platform", ""));
+  for (const { id, name } of orbs) choice.append(new Option(name === undefined ? id : `${name} (${id})`, id));
+  choice.addEventListener("change", () => {
+    if (choice.value !== "") location.search = new URLSearchParams({ orb: choice.value }).toString();
+  });
+  choice.style.maxWidth = "100%";
+  const label = document.createElement("label");
+  label.append("Show the API of an orb: ", choice);
+  byId("header")?.append(document.createElement("br"), label);
+}
+
 function show(description: Description): void {
   const docs = byId("docs");
   if (docs !== null) new MutationObserver(complete).observe(docs, { childList: true, subtree: true });
@@ -203,7 +241,7 @@ function show(description: Description): void {
     withCredentials: true,
     syntaxHighlight: { theme: "obsidian" },
     layout: "PageLayout",
-    plugins: [collapseErrors, plainNames, pageLayout],
+    plugins: [collapseErrors, plainNames, plainDescriptions, pageLayout],
   });
 }
 
@@ -231,5 +269,6 @@ load()
     removeCookies(description);
     emptyOptional(description);
     show(description);
+    offerOrbs(description);
   })
   .catch((error: Error) => say(error.message));

@@ -5,15 +5,10 @@ import { wordsFor } from "./words.ts";
 
 let place: Place = "enter";
 
-/** Shows a message at a place on the page. An empty text removes the message. */
-export function sayAt(where: Place, kind: "status" | "error", text: string): Element | null {
-  const element = document.querySelector(`#said-${where} .${kind}`);
-  if (element !== null) element.textContent = text;
-  return element;
-}
-
+/** Shows a message at the current place. An empty text removes the message. */
 export function say(kind: "status" | "error", text: string): void {
-  const element = sayAt(place, kind, text);
+  const element = document.querySelector(`#said-${place} .${kind}`);
+  if (element !== null) element.textContent = text;
   // On a small screen, the message may be outside the visible part of the page.
   if (text !== "") element?.scrollIntoView({ block: "nearest" });
 }

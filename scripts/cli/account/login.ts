@@ -3,9 +3,10 @@ import { createHash, randomBytes } from "node:crypto";
 import { hostname } from "node:os";
 import { createInterface } from "node:readline/promises";
 import { isProblem } from "../../../shared/client/problem.ts";
-import { createTransport, type Transport } from "../../../shared/client/transport.ts";
-import { CommandError, type Context } from "../command/context.ts";
+import type { Transport } from "../../../shared/client/transport.ts";
+import { CommandError, type Context, transportTo } from "../command/context.ts";
 import { readStored, removeStored, type StoredToken, storedPath, writeStored } from "../command/stored.ts";
+import { say } from "../command/terminal.ts";
 import { baseOfToken, PLATFORM_BASE } from "../command/token.ts";
 import { hasBrowser, openBrowser } from "./browser.ts";
 import { type Answer, listen } from "./loopback.ts";
@@ -54,7 +55,7 @@ function scopesFor(base: string, text: string | undefined): Scope[] {
 }
 
 /** Prints a message for the user to standard error, even with `--json`, because the user must act on it. */
-const tell = (line: string) => process.stderr.write(`${line}\n`);
+const tell = (line: string) => say("stderr", line);
 
 /** Rejects when the user stops the command, or after {@link WAIT_MS}. */
 async function within<T>(wait: (signal: AbortSignal) => Promise<T>, stopped: AbortSignal): Promise<T> {
@@ -170,7 +171,7 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
   const { days, signal } = options;
   requireDays(days);
   // Send no token, because a stored one may have expired.
-  const open = createTransport({ url });
+  const open = transportTo(url);
   const base = await baseFor({ ...context, transport: open }, options.orb);
   const scopes = scopesFor(base, options.scopes);
   await requireSupport(open, base, url);
@@ -206,7 +207,7 @@ export async function login(context: Context, options: LoginOptions): Promise<nu
  */
 async function keep(context: Context, base: string, created: Created): Promise<number> {
   const { url, env, credential } = context;
-  const transport = createTransport({ url, token: created.token });
+  const transport = transportTo(url, created.token);
   const replaced = readStored(url, env);
   let stored: StoredToken;
   let path: string;
@@ -224,7 +225,7 @@ async function keep(context: Context, base: string, created: Created): Promise<n
   }
   const replacedBase = replaced === null ? null : baseOfToken(replaced.token);
   if (replaced !== null && replacedBase !== null)
-    await revoke(createTransport({ url, token: replaced.token }), replacedBase).catch(() => undefined);
+    await revoke(transportTo(url, replaced.token), replacedBase).catch(() => undefined);
   const { scopes, expiresAt } = created;
   context.result({ url, account: stored.account, id: stored.id, scopes, expiresAt, path }, () => [
     `You are signed in to ${url} as ${stored.account}.`,
@@ -247,7 +248,7 @@ export async function logout(context: Context): Promise<number> {
   const base = stored === null ? null : baseOfToken(stored.token);
   if (stored !== null && base !== null) {
     try {
-      await revoke(createTransport({ url, token: stored.token }), base);
+      await revoke(transportTo(url, stored.token), base);
     } catch (error) {
       // An expired token needs no revocation, and neither does a token for a deleted application.
       const ended = isProblem(error) && (error.status === 401 || error.status === 404);

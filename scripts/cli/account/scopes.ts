@@ -1,8 +1,6 @@
 /** Parses and prints the scopes of API tokens as in the option `--scopes`, for example `shop:read,write`. */
+import { CANS, type Can } from "../../../shared/access/credentials/rights.ts";
 import { CommandError } from "../command/context.ts";
-
-export const CANS = ["read", "write", "publish", "manage"] as const;
-export type Can = (typeof CANS)[number];
 
 export interface Scope {
   orb: string;

@@ -1,9 +1,10 @@
 /** The context that every command receives: the platform's URL, a token, and functions that print. */
 import { styleText } from "node:util";
 import { createTransport, type Transport } from "../../../shared/client/transport.ts";
-
+import { guardedFetch } from "./answers.ts";
 import { CommandError } from "./error.ts";
 import { lastPlatform, platformKey, readStored, type StoredToken } from "./stored.ts";
+import { print, say } from "./terminal.ts";
 import { realmOfToken } from "./token.ts";
 
 export { CommandError } from "./error.ts";
@@ -59,6 +60,11 @@ function loginCommandFor(url: string, credential: Credential, env: NodeJS.Proces
   return `orb login${isUsual ? "" : ` --url ${url}`}${orb}`;
 }
 
+/** Returns a transport that sends requests to this platform only. */
+export function transportTo(url: string, token?: string): Transport {
+  return createTransport({ url, fetch: guardedFetch, ...(token === undefined ? {} : { token }) });
+}
+
 /** @param env environment variables; `ORB_TOKEN` is the token for the platform's API */
 export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Context {
   const { json } = options;
@@ -73,13 +79,14 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Conte
     env,
     credential,
     loginCommand: loginCommandFor(url, credential, env),
-    transport: createTransport({ url, ...(token === undefined ? {} : { token }) }),
+    transport: transportTo(url, token),
     result(value, lines) {
-      const text = json ? JSON.stringify(value, null, 2) : [lines()].flat().join("\n");
-      if (text !== "") process.stdout.write(`${text}\n`);
+      if (json) return print(JSON.stringify(value, null, 2));
+      const text = [lines()].flat().join("\n");
+      if (text !== "") say("stdout", text);
     },
     note(line) {
-      if (!json) process.stderr.write(`${line}\n`);
+      if (!json) say("stderr", line);
     },
     // Honours NO_COLOR and FORCE_COLOR, and uses no colours if the output is not a terminal.
     color: (style, text) => styleText(style, text, { stream: process.stdout }),

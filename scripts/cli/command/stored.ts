@@ -29,9 +29,9 @@ export function platformKey(url: string): string {
 }
 
 /**
- * Returns the user's folder for tokens, as the XDG Base Directory Specification or the convention of Windows says.
+ * Returns the user's folder for tokens and for the progress of imports, as the XDG Base Directory Specification or the convention of Windows says.
  */
-function folderOf(env: NodeJS.ProcessEnv): string {
+export function stateFolder(env: NodeJS.ProcessEnv): string {
   const { XDG_CONFIG_HOME: xdg = "", APPDATA: windows = "" } = env;
   // Ignore a relative path, as the XDG specification requires.
   if (isAbsolute(xdg)) return join(xdg, "orb");
@@ -41,7 +41,7 @@ function folderOf(env: NodeJS.ProcessEnv): string {
 
 /** Returns the path of the file that stores the token of a platform. */
 export function storedPath(url: string, env: NodeJS.ProcessEnv): string {
-  return join(folderOf(env), `${encodeURIComponent(platformKey(url))}.json`);
+  return join(stateFolder(env), `${encodeURIComponent(platformKey(url))}.json`);
 }
 
 function isStored(value: unknown): value is StoredToken {
@@ -86,7 +86,7 @@ export function writeStored(stored: StoredToken, env: NodeJS.ProcessEnv): string
   const path = storedPath(stored.url, env);
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    mkdirSync(folderOf(env), { recursive: true, mode: 0o700 });
+    mkdirSync(stateFolder(env), { recursive: true, mode: 0o700 });
     rmSync(temporary, { force: true });
     // `wx` fails if another program has created a file or link at this path in the meantime.
     writeFileSync(temporary, `${JSON.stringify(stored, null, 2)}\n`, {
@@ -111,7 +111,7 @@ export function removeStored(url: string, env: NodeJS.ProcessEnv): void {
 
 /** Returns the URL of the platform that the user signed in to last; undefined if there is none. */
 export function lastPlatform(env: NodeJS.ProcessEnv): string | undefined {
-  const folder = folderOf(env);
+  const folder = stateFolder(env);
   let names: string[];
   try {
     names = readdirSync(folder).filter((name) => name.endsWith(".json"));

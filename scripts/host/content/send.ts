@@ -2,9 +2,6 @@
 import type { ServerResponse } from "node:http";
 import type { SentContent } from "../../../shared/deps.ts";
 
-/** A client is disconnected if it receives no bytes for this many milliseconds. */
-const STALLED_MS = 120_000;
-
 /** Resolves once the system has taken all bytes, or the connection is closed. */
 function written(response: ServerResponse, page: readonly Uint8Array[]): Promise<void> {
   return new Promise((resolve) => {
@@ -21,11 +18,12 @@ function written(response: ServerResponse, page: readonly Uint8Array[]): Promise
  * Sends the content. At most two pages are in memory: a page is read only after the client has received the one before
  * the previous page. If a page cannot be read, closes the connection, so that the client knows that the content is
  * incomplete.
+ * @param stalledMs a client that receives no bytes for this many milliseconds is disconnected
  */
 export async function sendContent(
   response: ServerResponse,
   { pages, bytes, stopped }: SentContent,
-  stalledMs = STALLED_MS,
+  stalledMs: number,
 ): Promise<void> {
   const stop = (error: unknown) => {
     stopped(error);

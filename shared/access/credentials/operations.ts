@@ -4,10 +4,7 @@
  */
 
 import { AppError } from "../../kernel/errors.ts";
-
-/** Rights that a scope of an API token can grant in an application. */
-export const CANS = ["read", "write", "publish", "manage"] as const;
-export type Can = (typeof CANS)[number];
+import { CANS, type Can } from "./rights.ts";
 
 /** Matches all applications, the platform itself, and the accounts that belong to no application. */
 export const EVERY_ORB = "*";
@@ -35,6 +32,18 @@ export const ENTRY_OPERATIONS = [
 ] as const;
 export type EntryOperation = (typeof ENTRY_OPERATIONS)[number];
 
+/**
+ * Operations on change sets. `write` also asks for a review. `approve` also rejects. `comment` also resolves comments.
+ */
+export const CHANGE_OPERATIONS = [
+  "changes.read",
+  "changes.write",
+  "changes.comment",
+  "changes.approve",
+  "changes.publish",
+] as const;
+export type ChangeOperation = (typeof CHANGE_OPERATIONS)[number];
+
 export const PLATFORM_OPERATIONS = [
   "orbs.list",
   "orbs.read",
@@ -43,6 +52,8 @@ export const PLATFORM_OPERATIONS = [
   "orbs.write",
   "entries.read",
   "entries.export",
+  /** Says who created an entry and when, or sets its state, as an import of entries does. */
+  "entries.import",
   "entries.purge",
   "entries.rekey",
   "registry.read",
@@ -91,7 +102,13 @@ export type AccountOperation = (typeof ACCOUNT_OPERATIONS)[number];
 export const USE_OPERATIONS = ["call", "stream"] as const;
 export type UseOperation = (typeof USE_OPERATIONS)[number];
 
-export type Operation = EntryOperation | PlatformOperation | RealmOperation | AccountOperation | UseOperation;
+export type Operation =
+  | EntryOperation
+  | ChangeOperation
+  | PlatformOperation
+  | RealmOperation
+  | AccountOperation
+  | UseOperation;
 
 /**
  * The rights that an API token needs for an operation. An empty list accepts every token. `session` rejects every
@@ -100,6 +117,7 @@ export type Operation = EntryOperation | PlatformOperation | RealmOperation | Ac
 export type Need = readonly Can[] | "session";
 
 const READ = ["read"] as const;
+const PROPOSE = ["propose"] as const;
 const WRITE = ["write"] as const;
 const PUBLISH = ["publish"] as const;
 const MANAGE = ["manage"] as const;
@@ -118,6 +136,12 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   reveal: MANAGE,
   record: WRITE,
 
+  "changes.read": READ,
+  "changes.write": PROPOSE,
+  "changes.comment": PROPOSE,
+  "changes.approve": PUBLISH,
+  "changes.publish": PUBLISH,
+
   "orbs.list": READ,
   "orbs.read": READ,
   "orbs.create": MANAGE,
@@ -126,6 +150,7 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "orbs.write": MANAGE,
   "entries.read": READ,
   "entries.export": READ,
+  "entries.import": ["write", "publish", "manage"],
   "entries.purge": MANAGE,
   "entries.rekey": ["write", "manage"],
   "registry.read": READ,
@@ -185,18 +210,23 @@ export function scopeIn(scopes: readonly Scope[], orb: string): Scope {
   return { orb, can: CANS.filter((can) => of.some((scope) => scope.can.includes(can))) };
 }
 
+/** Returns whether a scope has a right. `write` includes `propose`. */
+function grants({ can }: Scope, wanted: Can): boolean {
+  return can.includes(wanted) || (wanted === "propose" && can.includes("write"));
+}
+
 /** Returns whether the scopes `given` include all rights of the scopes `wanted`. */
 export function covers(given: readonly Scope[], wanted: readonly Scope[]): boolean {
   return wanted.every(({ orb, can }) => {
     const allowed = scopeIn(given, orb);
-    return can.every((each) => allowed.can.includes(each));
+    return can.every((each) => grants(allowed, each));
   });
 }
 
 /** Returns the rights that a scope lacks for an operation; null if the operation needs a session. */
 function missingIn(scope: Scope, operation: Operation): readonly Can[] | null {
   const need = needOf(operation);
-  return need === "session" ? null : need.filter((can) => !scope.can.includes(can));
+  return need === "session" ? null : need.filter((can) => !grants(scope, can));
 }
 
 /** Returns whether the scope of an API token allows an operation. */

@@ -7,7 +7,7 @@
  * round trip. The secret has 256 random bits. With the checksum, hosts reject a mistyped or truncated token without a
  * broker request, and secret scanners can confirm a finding offline.
  */
-import { crc32 } from "../../kernel/crc32.ts";
+import { crc32 } from "./crc32.ts";
 
 const PREFIX = "orbtok_";
 const CHECKSUM_DIGITS = 6;

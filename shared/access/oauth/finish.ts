@@ -5,6 +5,7 @@
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type AccountRecord, changeAccount, readAccount } from "../accounts.ts";
+import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
 import { enter } from "../ceremony/login.ts";
 import type { Means } from "../ceremony/means.ts";
@@ -48,6 +49,8 @@ export interface FinishOAuth {
   cookie: string | undefined;
   /** Query parameters of the callback URL, to which the provider redirected the browser. */
   parameters: URLSearchParams;
+  /** Returns the caller whose session the browser has now. */
+  caller: () => Promise<Actor>;
   /** Extracts the name and email address for a new account from the claims of the ID token. */
   profileOf: (claims: Readonly<Record<string, unknown>>) => Profile;
 }
@@ -73,8 +76,9 @@ export async function finishOAuth(deps: Deps, input: FinishOAuth): Promise<Finis
   try {
     await consumeState(deps, begun);
     const claims = await verifyAnswer(deps, realm, provider, begun, parameters);
-    // OpenID Connect limits the subject to 255 characters.
-    if (claims.sub.length > MAX_SUBJECT) throw identityRefused();
+    // OpenID Connect limits the subject to 255 characters. A blank one identifies nobody: everyone to whom a faulty
+    // provider gave it would share an account.
+    if (claims.sub.trim() === "" || claims.sub.length > MAX_SUBJECT) throw identityRefused();
     const profile = profileOf(claims);
     const id = await identityId(provider.issuer, claims.sub);
     const identity: IdentityRecord = {
@@ -89,6 +93,7 @@ export async function finishOAuth(deps: Deps, input: FinishOAuth): Promise<Finis
     const { back } = begun;
     if (begun.link === null)
       return { back, session: (await signIn(deps, realm, begun, identity, profile)).session };
+    await requireSameSession(begun.link, await input.caller());
     await link(deps, realm, begun.link, identity);
     return { back, session: null };
   } catch (error) {
@@ -106,6 +111,18 @@ export async function finishOAuth(deps: Deps, input: FinishOAuth): Promise<Finis
 }
 
 const MAX_SUBJECT = 255;
+
+/**
+ * Throws 403 unless the browser returns with the session that began the link. Otherwise an attacker who can plant a
+ * cookie could link the victim's identity to the attacker's account.
+ */
+function requireSameSession(began: { sub: string; sid: string }, caller: Actor): void {
+  if (caller.kind !== "anonymous" && "sid" in caller && caller.sub === began.sub && caller.sid === began.sid)
+    return;
+  const detail =
+    "This link was begun in another session. Sign in to the account to which you want to link the identity, and begin again.";
+  throw new AppError("forbidden", "other_session", detail);
+}
 
 const AUDITED: ReadonlySet<string> = new Set([
   "unauthenticated",

@@ -40,6 +40,12 @@ export function sealState(deps: Deps, state: Omit<OAuthState, "expiresAt">): Pro
   return seal(deps.config.encryptionKeys, JSON.stringify({ ...state, expiresAt }), BINDING);
 }
 
+/** Returns when a cookie expires, in milliseconds since the epoch; 0 if this platform did not make it. */
+export async function endOfState(deps: Deps, cookie: string): Promise<number> {
+  const text = await open(deps.config.encryptionKeys, cookie, BINDING);
+  return text === null ? 0 : (JSON.parse(text) as OAuthState).expiresAt;
+}
+
 /**
  * Decrypts the cookie and checks that it belongs to this callback.
  * @param given.state parameter `state` that the provider sent back

@@ -3,7 +3,7 @@ import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { ACTIONS, type Action, CALLERS, handlersIn } from "../document/access.ts";
 import { ROLE_ID } from "../document/ids.ts";
-import { type Bag, type LooseDocument, ownProperty, texts } from "./loose.ts";
+import { type Bag, type LooseDocument, type LooseField, ownProperty, texts } from "./loose.ts";
 
 export function checkAccess(document: LooseDocument, faults: Faults): void {
   const roles = new Set<string>();
@@ -14,10 +14,17 @@ export function checkAccess(document: LooseDocument, faults: Faults): void {
   const handlers = new Set(
     document.uses.flatMap((use) => use.handlers.map(({ value }) => `${use.service}.${value}`)),
   );
+  const checkFields = (fields: readonly LooseField[]) => {
+    for (const field of fields) {
+      checkLists(field, ["read", "write"], { roles, handlers }, faults);
+      checkFields(field.fields);
+    }
+  };
+  for (const { fields } of document.components) checkFields(fields);
   for (const module of document.modules) {
     for (const schema of module.schemas) {
       checkLists(schema, ACTIONS, { roles, handlers }, faults);
-      for (const field of schema.fields) checkLists(field, ["read", "write"], { roles, handlers }, faults);
+      checkFields(schema.fields);
     }
   }
 }

@@ -1,22 +1,48 @@
-import { article, clip, type Faults } from "../../kernel/faults.ts";
+import { SORTED_LANGUAGES, sortedLanguage } from "../../collation/keys.ts";
+import { article, clip, escapeSegment, type Faults } from "../../kernel/faults.ts";
+import { isObject } from "../../kernel/json.ts";
+import { checkReads, checkRule } from "../../logic/check.ts";
 import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
-import { REF } from "../document/ids.ts";
+import { canonicalLanguage, FIELD_NAME, REF } from "../document/ids.ts";
+import { targetKey, targetsOf } from "../document/targets.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
-import { compilePattern } from "../fields/pattern.ts";
+import { compilePattern } from "../fields/parts/pattern.ts";
+import { takesRule } from "../names/ruled.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 
 /** Maximum number of fields with a pattern, because compiling patterns takes time. */
-const MAX_PATTERNS = 200;
+export const MAX_PATTERNS = 200;
+
+/** Maximum number of fields with a rule, because each write may evaluate them. */
+const MAX_RULES = 200;
 
 export function checkFields(document: LooseDocument, faults: Faults): void {
   let count = 0;
   let patterns = 0;
+  let rules = 0;
+  const countRules = (field: LooseField) => {
+    if (ownProperty(field.raw, "showIf") !== undefined && ++rules > MAX_RULES)
+      faults.add(
+        `${field.path}/showIf`,
+        "too_many",
+        `must not be the rule of more than ${MAX_RULES} fields of a document`,
+      );
+    field.fields.forEach(countRules);
+  };
+  for (const { fields } of document.components) fields.forEach(countRules);
   for (const module of document.modules) {
     for (const schema of module.schemas) {
       count += schema.fields.length;
       // With too many fields, checking each one would take too long. Report only that there are too many.
       if (count > LIMITS.totalFields || schema.fields.length > LIMITS.fields) continue;
       for (const field of schema.fields) {
+        countRules(field);
+        if (conversionOf(field) !== undefined && ++rules > MAX_RULES)
+          faults.add(
+            `${field.path}/from`,
+            "too_many",
+            `must not be the rule of more than ${MAX_RULES} fields of a document`,
+          );
         if (ownProperty(field.raw, "pattern") !== undefined && ++patterns > MAX_PATTERNS) {
           faults.add(
             `${field.path}/pattern`,
@@ -26,12 +52,19 @@ export function checkFields(document: LooseDocument, faults: Faults): void {
           continue;
         }
         checkField(document, module, field, faults);
+        checkFrom(field, schema.fields, faults);
+        checkMoves(document, field, schema.fields, faults);
       }
     }
   }
 }
 
-function checkField(document: LooseDocument, module: LooseModule, field: LooseField, faults: Faults): void {
+export function checkField(
+  document: LooseDocument,
+  module: Pick<LooseModule, "type">,
+  field: LooseField,
+  faults: Faults,
+): void {
   const has = (attribute: string) => ownProperty(field.raw, attribute) === true;
   if (has("translatable") && module.type === "CONFIG") {
     faults.add(
@@ -47,13 +80,24 @@ function checkField(document: LooseDocument, module: LooseModule, field: LooseFi
       "must not be true in an orb without markets. Add markets to the document.",
     );
   }
+  if (ownProperty(field.raw, "required") === "allLanguages" && !has("translatable"))
+    faults.add(
+      `${field.path}/required`,
+      "not_applicable",
+      "must be true or false for a field that is not translatable",
+    );
   checkRef(document, field, faults);
+  for (const { path, value } of field.links) checkTarget(document, path, value, faults);
   checkFile(document, module, field, faults);
   if (field.type === undefined) return;
   const type = FIELD_TYPES[field.type];
   checkApplicable(type, field, faults);
+  checkCollation(type, field, faults);
   const bounds = checkBounds(type, field, faults);
   checkPattern(type, field, faults);
+  checkScale(type, field, faults);
+  checkShown(type, field, faults);
+  checkConversion(field, faults);
   const allowed = checkEnum(type, field, bounds, faults);
   checkDefault(type, field, bounds, allowed, faults);
 }
@@ -67,10 +111,25 @@ function checkRef(document: LooseDocument, field: LooseField, faults: Faults): v
       "required",
       "is required for a field of type reference, in the form orbId/moduleId/schemaId",
     );
-  if (typeof ref !== "string") return;
+  if (ref === undefined) return;
   if (field.type !== undefined && field.type !== "reference") {
     faults.add(path, "not_applicable", "must only be set on a field of type reference");
   }
+  const refs = Array.isArray(ref) ? ref : [ref];
+  const known = new Set<string>();
+  for (const [at, one] of refs.slice(0, LIMITS.targets).entries()) {
+    const place = Array.isArray(ref) ? `${path}/${at}` : path;
+    if (typeof one !== "string" || !REF.test(one)) continue;
+    const [target] = targetsOf({ ref: one });
+    const key = target === undefined ? one : targetKey(target);
+    if (known.has(key)) faults.add(place, "duplicate", "is listed twice");
+    known.add(key);
+    checkTarget(document, place, one, faults);
+  }
+}
+
+/** Checks that a schema of this document exists. */
+function checkTarget(document: LooseDocument, path: string, ref: string, faults: Faults): void {
   if (!REF.test(ref)) return;
   const [orbId, moduleId, schemaId] = ref.split("/");
   if (orbId !== document.id) return;
@@ -92,7 +151,12 @@ function checkRef(document: LooseDocument, field: LooseField, faults: Faults): v
 
 const FILE_ATTRIBUTES = ["accept", "maxSize", "public", "variants"] as const;
 
-function checkFile(document: LooseDocument, module: LooseModule, field: LooseField, faults: Faults): void {
+function checkFile(
+  document: LooseDocument,
+  module: Pick<LooseModule, "type">,
+  field: LooseField,
+  faults: Faults,
+): void {
   if (field.type === undefined) return;
   if (field.type === "file") {
     if (document.modules.some(({ id }) => id === "files")) {
@@ -142,8 +206,24 @@ function checkApplicable(type: FieldType, field: LooseField, faults: Faults): vo
   }
 }
 
+function checkCollation(type: FieldType, field: LooseField, faults: Faults): void {
+  const collation = ownProperty(field.raw, "collation");
+  if (collation === undefined) return;
+  const path = `${field.path}/collation`;
+  const refuse = (message: string) => faults.add(path, "not_applicable", message);
+  if (type.name !== "string") refuse("must only be set on a field of type string");
+  for (const attribute of ["list", "sensitive"] as const)
+    if (ownProperty(field.raw, attribute) === true) refuse(`must not be set together with ${attribute}`);
+  if (typeof collation !== "string" || canonicalLanguage(collation) !== collation) return;
+  if (sortedLanguage(collation) !== undefined) return;
+  const message = `must be a language whose order is known, also with a region: ${SORTED_LANGUAGES.join(", ")}`;
+  faults.add(path, "unknown_collation", message);
+}
+
 function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldDefinition {
   const result: FieldDefinition = { name: field.name ?? "", type: type.name };
+  const scale = fieldSchema.shape.scale.safeParse(ownProperty(field.raw, "scale"));
+  if (scale.success && scale.data !== undefined) result.scale = scale.data;
   if (type.bounds === "none") return result;
   const parsed: { min?: Json; max?: Json } = {};
   for (const side of ["min", "max"] as const) {
@@ -162,7 +242,7 @@ function checkBounds(type: FieldType, field: LooseField, faults: Faults): FieldD
         );
       continue;
     }
-    const normal = type.parse(value, (_code, message) => faults.add(path, "bounds", message));
+    const normal = type.parse(value, (_code, message) => faults.add(path, "bounds", message), result);
     if (normal === undefined) continue;
     parsed[side] = normal;
     result[side] = value;
@@ -184,6 +264,134 @@ function checkPattern(type: FieldType, field: LooseField, faults: Faults): void 
   if (typeof compiled === "string") faults.add(`${field.path}/pattern`, "unsafe_pattern", compiled);
 }
 
+const fromOf = ({ raw }: LooseField, attribute: "convert" | "fields") => {
+  const from = ownProperty(raw, "from");
+  return isObject(from) && ownProperty(from, attribute) !== undefined ? from : undefined;
+};
+
+const conversionOf = (field: LooseField) => fromOf(field, "convert");
+
+/** Checks which fields become members of an object. */
+function checkMoves(
+  document: LooseDocument,
+  field: LooseField,
+  fields: readonly LooseField[],
+  faults: Faults,
+): void {
+  const moves = ownProperty(fromOf(field, "fields") ?? {}, "fields");
+  if (!isObject(moves)) return;
+  const path = `${field.path}/from/fields`;
+  const is = ({ raw }: LooseField, attribute: string) => ownProperty(raw, attribute) === true;
+  if (field.type !== "object" || ["list", "translatable", "marketSpecific"].some((one) => is(field, one))) {
+    const message =
+      "must only be set on a field of type object without list, translatable and marketSpecific";
+    faults.add(path, "not_applicable", message);
+    return;
+  }
+  const component = document.components.find(({ id }) => id !== undefined && id === field.component?.value);
+  const members = [...field.fields, ...(component?.fields ?? [])];
+  const sources = new Set<unknown>();
+  for (const [name, source] of Object.entries(moves)) {
+    const at = `${path}/${escapeSegment(name)}`;
+    const member = members.find((one) => one.name === name);
+    if (member === undefined) faults.add(at, "unknown_reference", "names no field of the object");
+    else if (member.type === "object" || is(member, "sensitive"))
+      faults.add(at, "not_applicable", "must not name an object or a sensitive field");
+    if (typeof source !== "string" || !FIELD_NAME.test(source))
+      faults.add(at, "format", "must be the name that the field had before");
+    else if (fields.some((one) => one.name === source))
+      faults.add(
+        at,
+        "duplicate",
+        `must not be "${clip(source)}", which the schema still has. Remove that field.`,
+      );
+    if (sources.has(source)) faults.add(at, "duplicate", "is already another member");
+    sources.add(source);
+  }
+}
+
+/** Checks the rule that converts the values which are stored before a change of type. */
+function checkConversion(field: LooseField, faults: Faults): void {
+  const conversion = conversionOf(field);
+  if (conversion === undefined || field.type === undefined) return;
+  const sensitive = ownProperty(field.raw, "sensitive") === true;
+  if (!takesRule({ type: field.type, sensitive })) {
+    const message = `must not have a rule on ${sensitive ? "a sensitive" : article(field.type)} field`;
+    faults.add(`${field.path}/from`, "not_applicable", message);
+  }
+  const rule = ownProperty(conversion, "convert");
+  const path = `${field.path}/from/convert`;
+  for (const fault of [...checkRule(rule, path), ...checkReads(rule, path, ["value"])])
+    faults.add(fault.path, fault.code, fault.message);
+}
+
+/** Checks the field of which a slug is made: the slug must not reveal it to others, or lack a language. */
+function checkFrom(field: LooseField, fields: readonly LooseField[], faults: Faults): void {
+  const from = ownProperty(field.raw, "from");
+  if (from === undefined || isObject(from) || field.type === undefined) return;
+  const refuse = (message: string, code = "not_applicable") =>
+    faults.add(`${field.path}/from`, code, message);
+  if (field.type !== "slug") refuse("must only be set on a field of type slug");
+  else if (ownProperty(field.raw, "list") === true) refuse("must not be set together with list");
+  else if (typeof from === "string" && FIELD_NAME.test(from)) {
+    const source = fields.find(({ name }) => name === from);
+    if (source === undefined)
+      refuse(`names the field "${clip(from)}", which this schema does not have`, "unknown_reference");
+    else if (source === field) refuse("must name another field", "unknown_reference");
+    else checkSource(field, source, refuse);
+  }
+}
+
+function checkSource(field: LooseField, source: LooseField, refuse: (message: string) => void): void {
+  const { kind } = FIELD_TYPES[source.type ?? "string"];
+  const is = ({ raw }: LooseField, attribute: string) => ownProperty(raw, attribute) === true;
+  if (kind === "flag" || kind === "other") refuse("must name a field with texts, numbers or times");
+  for (const attribute of ["list", "sensitive"])
+    if (is(source, attribute)) refuse(`must not name a field with ${attribute}`);
+  for (const attribute of ["translatable", "marketSpecific"])
+    if (is(field, attribute) && !is(source, attribute))
+      refuse(`must name a field with ${attribute}, because the slug is ${attribute} too`);
+  const readers = ({ raw }: LooseField) => {
+    const access = ownProperty(raw, "access");
+    return JSON.stringify((isObject(access) ? ownProperty(access, "read") : undefined) ?? null);
+  };
+  if (readers(source) !== "null" && readers(source) !== readers(field))
+    refuse("must not name a field with other readers, because the slug would reveal it");
+}
+
+function checkScale(type: FieldType, field: LooseField, faults: Faults): void {
+  const isSet = ownProperty(field.raw, "scale") !== undefined;
+  const path = `${field.path}/scale`;
+  if (type.sumScale === undefined && isSet)
+    faults.add(path, "not_applicable", "must only be set on a field of type decimal");
+  if (type.sumScale !== undefined && !isSet)
+    faults.add(path, "required", "is required for a field of type decimal: the digits after the point");
+}
+
+/** Checks the attributes that decide how people see the field. */
+function checkShown(type: FieldType, field: LooseField, faults: Faults): void {
+  const [message, format] = ["message", "format"].map((attribute) => ownProperty(field.raw, attribute));
+  if (message !== undefined && ownProperty(field.raw, "pattern") === undefined) {
+    const text = "must only be set together with a pattern";
+    faults.add(`${field.path}/message`, "not_applicable", text);
+  }
+  const placeholder = ownProperty(field.raw, "placeholder");
+  if (placeholder !== undefined && type.kind !== "text" && type.kind !== "number")
+    faults.add(
+      `${field.path}/placeholder`,
+      "not_applicable",
+      "must only be set on a field with texts or numbers",
+    );
+  const rule = ownProperty(field.raw, "showIf");
+  if (rule !== undefined)
+    for (const fault of checkRule(rule, `${field.path}/showIf`))
+      faults.add(fault.path, fault.code, fault.message);
+  if (format !== undefined && type.kind !== "number") {
+    const text = "must only be set on a field of type number, integer or decimal";
+    faults.add(`${field.path}/format`, "not_applicable", text);
+  }
+}
+
 function checkEnum(
   type: FieldType,
   field: LooseField,
@@ -197,13 +405,15 @@ function checkEnum(
   for (const [index, value] of values.entries()) {
     const normal = checkValue(type, field, bounds, value, `${field.path}/enum/${index}`, faults);
     if (normal === undefined) continue;
-    const token = type.token(normal) ?? "";
+    const token = equalityOf(type, normal);
     if (tokens.has(token)) faults.add(`${field.path}/enum/${index}`, "duplicate", "is listed twice");
     tokens.add(token);
     allowed.push(normal);
   }
   return allowed.length === values.length ? allowed : undefined;
 }
+
+const equalityOf = (type: FieldType, value: Json) => (type.equality ?? type.token)(value) ?? "";
 
 function checkDefault(
   type: FieldType,
@@ -231,7 +441,7 @@ function checkDefault(
     }
     const normal = checkValue(type, field, bounds, item, place, faults);
     if (normal === undefined || allowed === undefined) continue;
-    if (!allowed.some((one) => type.token(one) === type.token(normal))) {
+    if (!allowed.some((one) => equalityOf(type, one) === equalityOf(type, normal))) {
       faults.add(place, "enum", "must be one of the values in enum");
     }
   }
@@ -250,8 +460,11 @@ function checkValue(
     sound = false;
     faults.add(path + sub, code, message);
   };
-  const normal = type.parse(value, report);
+  const normal = type.parse(value, report, bounds);
   if (normal === undefined) return undefined;
+  // Clients read the values of a document without parsing them. Datetimes in other forms were allowed before.
+  if (type.cell !== "json" && type.name !== "datetime" && normal !== value)
+    report("format", `must be written as it is stored: ${JSON.stringify(normal)}`);
   const pattern = fieldSchema.shape.pattern.safeParse(ownProperty(field.raw, "pattern"));
   const usable =
     pattern.success && pattern.data !== undefined && typeof compilePattern(pattern.data) !== "string";

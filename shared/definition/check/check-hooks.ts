@@ -1,6 +1,7 @@
 /** Checks that hooks and schedules name only handlers, modules and schemas that exist in the document. */
-import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
+import type { Faults } from "../../kernel/faults.ts";
 import { BUILT_IN_SERVICES } from "../document/ids.ts";
+import { placeOf } from "./check-place.ts";
 import type { LooseDocument, LooseHook, LooseSchedule } from "./loose.ts";
 
 export function checkHooks(document: LooseDocument, faults: Faults): void {
@@ -40,26 +41,14 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
 }
 
 function checkPlace(document: LooseDocument, hook: LooseHook, faults: Faults): void {
-  const { module: id, schema, path } = hook;
-  if (id === undefined) {
-    if (schema !== undefined) faults.add(`${path}/module`, "required", "is required beside schema");
-    return;
-  }
-  const module = document.modules.find((other) => other.id === id);
-  if (module === undefined) {
-    faults.add(`${path}/module`, "unknown_module", `names no module of this document: ${clip(id)}`);
-    return;
-  }
-  if (hook.mode === "before" && module.type === "SETTINGS") {
+  const module = placeOf(document, hook, faults);
+  if (hook.mode === "before" && module?.type === "SETTINGS") {
     faults.add(
-      `${path}/module`,
+      `${hook.path}/module`,
       "not_applicable",
       "must not be a SETTINGS module, because no hook runs before a change of settings",
     );
   }
-  if (schema === undefined || module.schemas.some((other) => other.id === schema)) return;
-  const names = joinNames(module.schemas.flatMap((other) => other.id ?? []));
-  faults.add(`${path}/schema`, "unknown_schema", `must be a schema of the module: ${names}`);
 }
 
 /** Checks that a hook has either a handler with a mode, or a webhook URL. Webhooks always run after the write. */

@@ -13,6 +13,8 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
   noDuplicates(document.languages, "is listed twice", faults);
   noDuplicates(document.markets, "is listed twice", faults);
 
+  hidesNoRoute(document, faults, before);
+
   const modules = new Map<string, string>();
   const homes = new Map<HomeKey, { module: string; schema: string }>();
   let fields = 0;
@@ -59,6 +61,50 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
       "too_many",
       `must have at most ${LIMITS.totalFields} fields in total (has ${fields})`,
     );
+  }
+}
+
+/** Path segments with which routes of every orb begin. A module or handler of this name takes their place. */
+const HIDEABLE: Readonly<Record<string, string>> = {
+  batch: "batches",
+  changes: "change sets",
+  files: "files",
+  mcp: "tools for agents",
+};
+
+/**
+ * Rejects names whose routes would hide other routes of the orb. Accepts them if the current document has them too: the
+ * orb is older than the route or this check, and its addresses must not change.
+ */
+function hidesNoRoute(document: LooseDocument, faults: Faults, before: OrbDocument | undefined): void {
+  const had = {
+    modules: new Set(before?.modules.map(({ id }) => id)),
+    schemas: new Set(before?.modules.flatMap(({ id, schemas }) => schemas.map((each) => `${id}.${each.id}`))),
+    handlers: new Set(before?.uses.flatMap(({ handlers }) => handlers)),
+    full: new Set(
+      before?.uses.flatMap(({ service, handlers }) => handlers.map((each) => `${service}.${each}`)),
+    ),
+  };
+  const hidden = (name: string | undefined): string | undefined =>
+    name !== undefined && Object.hasOwn(HIDEABLE, name) ? HIDEABLE[name] : undefined;
+  const hides = (what: string) => `would hide the orb's route for ${what}. Choose another name.`;
+  const handlers = new Set<string>();
+  for (const { service, handlers: used } of document.uses)
+    for (const { value, path } of used) {
+      handlers.add(`${service}.${value}`);
+      const what = hidden(value);
+      if (what !== undefined && !had.handlers.has(value)) faults.add(path, "reserved", hides(what));
+    }
+  for (const { id, path, schemas } of document.modules) {
+    const what = hidden(id);
+    if (what !== undefined && id !== undefined && !had.modules.has(id))
+      faults.add(`${path}/id`, "reserved", hides(what));
+    for (const schema of schemas) {
+      const name = `${id}.${schema.id}`;
+      if (!handlers.has(name) || (had.schemas.has(name) && had.full.has(name))) continue;
+      const message = `would hide the route of the handler ${clip(name)}. Choose another id.`;
+      faults.add(`${schema.path}/id`, "reserved", message);
+    }
   }
 }
 
@@ -134,14 +180,15 @@ function checkUses(document: LooseDocument, usesAccess: boolean, faults: Faults)
   for (const { service, path } of document.uses) {
     const handler = shared.get(service ?? "");
     if (service === undefined || handler === undefined) continue;
-    if (!isReservedModuleId(service) && !(usesAccess && isRealmSegment(service))) continue;
+    const isTaken = isReservedModuleId(service) || Object.hasOwn(HIDEABLE, service);
+    if (!isTaken && !(usesAccess && isRealmSegment(service))) continue;
     const words = `begins other routes of the orb, so ${service}/${clip(handler)} cannot be a route. Another service has a handler ${clip(handler)} too: rename one of the two, or the service.`;
     faults.add(`${path}/service`, "reserved", words);
   }
   return { services, shared };
 }
 
-function noDuplicates(names: readonly Placed[], message: string, faults: Faults): void {
+export function noDuplicates(names: readonly Placed[], message: string, faults: Faults): void {
   const seen = new Set<string>();
   for (const name of names) {
     if (seen.has(name.value)) faults.add(name.path, "duplicate", message);

@@ -5,6 +5,8 @@ import { checkAccess } from "./check-access.ts";
 import { checkFields } from "./check-fields.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkNames } from "./check-names.ts";
+import { checkNested } from "./check-nested.ts";
+import { checkWorkflow } from "./check-workflow.ts";
 import { readLoosely } from "./loose.ts";
 
 /** Maximum nesting of a document. Only the default value of a json field can nest deeply. */
@@ -61,7 +63,9 @@ export function checkDocument(
   checkNames(loose, faults, before);
   checkAccess(loose, faults);
   checkHooks(loose, faults);
+  checkWorkflow(loose, faults);
   checkFields(loose, faults);
+  checkNested(loose, faults);
   if (!parsed.success || faults.any) throw invalid(faults.list());
   return { document: parsed.data };
 }

@@ -3,12 +3,8 @@
  * all errors.
  */
 import { isObject } from "../../kernel/json.ts";
-import {
-  FIELD_TYPE_NAMES,
-  type FieldDefinition,
-  MODULE_TYPES,
-  type ModuleType,
-} from "../document/document.ts";
+import { type FieldDefinition, MODULE_TYPES, type ModuleType } from "../document/document.ts";
+import { FIELD_TYPE_NAMES } from "../types/traits.ts";
 
 export type Bag = Readonly<Record<string, unknown>>;
 
@@ -22,6 +18,17 @@ export interface LooseField {
   name: string | undefined;
   type: FieldDefinition["type"] | undefined;
   raw: Bag;
+  /** The fields of the objects, if the field lists them itself. */
+  fields: LooseField[];
+  component: Placed | undefined;
+  components: Placed[];
+  links: Placed[];
+}
+
+export interface LooseComponent {
+  path: string;
+  id: string | undefined;
+  fields: LooseField[];
 }
 
 export interface LooseSchema {
@@ -56,6 +63,13 @@ export interface LooseSchedule {
   handler: string | undefined;
 }
 
+export interface LooseReviewRule {
+  path: string;
+  by: Placed[];
+  module: string | undefined;
+  schema: string | undefined;
+}
+
 export interface LooseDocument {
   id: string | undefined;
   languages: Placed[];
@@ -65,6 +79,9 @@ export interface LooseDocument {
   uses: { path: string; service: string | undefined; handlers: Placed[]; acts: Placed[] }[];
   hooks: LooseHook[];
   schedules: LooseSchedule[];
+  /** Review rules of the workflow. */
+  review: LooseReviewRule[];
+  components: LooseComponent[];
   modules: LooseModule[];
 }
 
@@ -100,6 +117,19 @@ export function readLoosely(input: unknown): LooseDocument {
       id: text(ownProperty(value, "id")),
       handler: text(ownProperty(value, "handler")),
     })),
+    review: items(ownProperty(bag(ownProperty(orb, "workflow")), "review"), "/workflow/review").map(
+      ({ path, value }) => ({
+        path,
+        by: texts(ownProperty(value, "by"), `${path}/by`),
+        module: text(ownProperty(value, "module")),
+        schema: text(ownProperty(value, "schema")),
+      }),
+    ),
+    components: items(ownProperty(orb, "components"), "/components").map(({ path, value }) => ({
+      path,
+      id: text(ownProperty(value, "id")),
+      fields: fieldsIn(value, path),
+    })),
     modules: items(ownProperty(orb, "modules"), "/modules").map(({ path, value }) => ({
       path,
       id: text(ownProperty(value, "id")),
@@ -108,15 +138,26 @@ export function readLoosely(input: unknown): LooseDocument {
         path: schema.path,
         id: text(ownProperty(schema.value, "id")),
         raw: schema.value,
-        fields: items(ownProperty(schema.value, "fields"), `${schema.path}/fields`).map((field) => ({
-          path: field.path,
-          name: text(ownProperty(field.value, "name")),
-          type: FIELD_TYPE_NAMES.find((type) => type === ownProperty(field.value, "type")),
-          raw: field.value,
-        })),
+        fields: fieldsIn(schema.value, schema.path),
       })),
     })),
   };
+}
+
+function fieldsIn(owner: Bag, at: string): LooseField[] {
+  return items(ownProperty(owner, "fields"), `${at}/fields`).map(({ path, value }) => {
+    const component = text(ownProperty(value, "component"));
+    return {
+      path,
+      name: text(ownProperty(value, "name")),
+      type: FIELD_TYPE_NAMES.find((type) => type === ownProperty(value, "type")),
+      raw: value,
+      fields: fieldsIn(value, path),
+      component: component === undefined ? undefined : { path: `${path}/component`, value: component },
+      components: texts(ownProperty(value, "components"), `${path}/components`),
+      links: texts(ownProperty(value, "links"), `${path}/links`),
+    };
+  });
 }
 
 /** Returns an own property of an object and ignores inherited ones such as `constructor`. */

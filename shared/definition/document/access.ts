@@ -220,6 +220,9 @@ function compileGrant(names: readonly string[], roles: OrbRoles): Grant {
   };
 }
 
+/** Returns the grant of a list of roles. */
+export const roleGrant = (names: readonly string[], roles: OrbRoles): Grant => compileGrant(names, roles);
+
 export function compileAccess(lists: AccessLists, roles: OrbRoles = NO_ROLES): SchemaAccess {
   return {
     read: compileGrant(lists.read, roles),
@@ -245,18 +248,29 @@ export function lowestRole({ least, own, roles }: Grant): string {
 export interface FieldAccess {
   readonly read: Grant | undefined;
   readonly write: Grant | undefined;
+  /** The access to the field whose objects have the field, which also limits the access to the field. */
+  readonly within?: FieldAccess;
 }
 
 const UNNARROWED: FieldAccess = { read: undefined, write: undefined };
 
+/**
+ * Returns the access to a field. A field without rules of its own gets the object that is given as `within`.
+ * @param within the access to the field whose objects have the field
+ */
 export function compileFieldAccess(
   access: z.output<typeof fieldAccessSchema> | undefined,
   roles: OrbRoles = NO_ROLES,
+  within: FieldAccess = UNNARROWED,
 ): FieldAccess {
-  if (access === undefined) return UNNARROWED;
+  if (access === undefined) return within;
   const grant = (names: readonly string[] | undefined) =>
     names === undefined ? undefined : compileGrant(names, roles);
-  return { read: grant(access.read), write: grant(access.write) };
+  return {
+    read: grant(access.read),
+    write: grant(access.write),
+    ...(within === UNNARROWED ? {} : { within }),
+  };
 }
 
 /** Access rules for entries whose schema is no longer in the definition. */

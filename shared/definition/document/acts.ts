@@ -28,7 +28,7 @@ export function onlyReads(act: Act): boolean {
   return READING.includes(act);
 }
 
-/** The act that a handler needs for each operation on entries. `authorize.ts` checks it. */
+/** The act that a handler needs for each operation on entries and change sets. `authorize.ts` checks it. */
 export const ACT_OF = {
   read: "entries:read",
   readDraft: "entries:read",
@@ -42,4 +42,9 @@ export const ACT_OF = {
   restore: "entries:publish",
   reveal: "entries:reveal",
   record: "transactions:record",
+  "changes.read": "entries:read",
+  "changes.write": "entries:write",
+  "changes.comment": "entries:write",
+  "changes.approve": "entries:publish",
+  "changes.publish": "entries:publish",
 } as const satisfies Record<string, Act>;

@@ -1,5 +1,6 @@
 /** Compares two documents: as a JSON Patch (RFC 6902) and as a summary for people. */
 import { createPatch, type Operation } from "rfc6902";
+import { unmoved } from "../../differences/moves.ts";
 import type { OrbDocument } from "./document.ts";
 import { maskedValue } from "./providers.ts";
 import { summarise } from "./summary.ts";
@@ -21,7 +22,7 @@ export function changeLog(from: OrbDocument | null, to: OrbDocument | null): Cha
 }
 
 /**
- * Creates a JSON Patch. Matches array items by `id`, `name` or `service`, so that an inserted item does not rewrite
+ * Creates a JSON Patch. Matches array items by `_key`, `id`, `name` or `service`, so that an inserted item does not rewrite
  * all others.
  */
 export function patch(from: unknown, to: unknown): Operation[] {
@@ -43,7 +44,7 @@ function keysOf(items: readonly unknown[]): string[] | undefined {
   const keys: string[] = [];
   for (const item of items) {
     if (typeof item !== "object" || item === null) return undefined;
-    const key = ["id", "name", "service"]
+    const key = ["_key", "id", "name", "service"]
       .map((name) => Reflect.get(item, name))
       .find((value) => typeof value === "string");
     if (typeof key !== "string") return undefined;
@@ -68,15 +69,23 @@ function alignedList(
     operations.push({ op: "remove", path: `${path}/${index}` });
     current.splice(index, 1);
   }
+  const places = new Map(current.map((key, index) => [key, index]));
+  const common = after.filter((key) => items.has(key));
+  const still = unmoved(common.map((key) => places.get(key) ?? 0));
+  const moved = new Set(common.filter((_, index) => !still.has(index)));
+  // From the end, so that an item moves before the one that follows it, which has its place already.
+  for (let index = common.length - 1; index >= 0; index--) {
+    const key = common[index] ?? "";
+    if (!moved.has(key)) continue;
+    const place = current.indexOf(key);
+    current.splice(place, 1);
+    const next = common[index + 1];
+    const to = next === undefined ? current.length : current.indexOf(next);
+    operations.push({ op: "move", from: `${path}/${place}`, path: `${path}/${to}` });
+    current.splice(to, 0, key);
+  }
   for (const [index, key] of after.entries()) {
-    if (current[index] === key) continue;
-    const place = items.has(key) ? current.indexOf(key) : -1;
-    if (place < 0) operations.push({ op: "add", path: `${path}/${index}`, value: output[index] });
-    else {
-      operations.push({ op: "move", from: `${path}/${place}`, path: `${path}/${index}` });
-      current.splice(place, 1);
-    }
-    current.splice(index, 0, key);
+    if (!items.has(key)) operations.push({ op: "add", path: `${path}/${index}`, value: output[index] });
   }
   for (const [index, key] of after.entries()) {
     if (items.has(key)) operations.push(...under(`${path}/${index}`, patch(items.get(key), output[index])));

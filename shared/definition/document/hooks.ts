@@ -1,6 +1,7 @@
 /** Hooks of an application: handlers and webhooks that the platform calls when an entry is written. */
 import { z } from "zod";
 import { HANDLER_NAME, MODULE_ID } from "./ids.ts";
+import { isLoopback } from "./providers.ts";
 
 export const HOOK_LIMITS = { hooks: 50 } as const;
 
@@ -15,9 +16,12 @@ const HOOK_EVENTS = [
 ] as const;
 export type HookEvent = (typeof HOOK_EVENTS)[number];
 
+/** Whether the hooks process sends to an http address on the local machine is a setting of the platform. */
 function isWebhookUrl(text: string): boolean {
-  const url = URL.canParse(text) ? new URL(text) : undefined;
-  return url?.protocol === "https:" && url.username === "" && url.password === "" && !text.includes("#");
+  if (!URL.canParse(text) || text.includes("#")) return false;
+  const { protocol, hostname, username, password } = new URL(text);
+  if (username !== "" || password !== "") return false;
+  return protocol === "https:" || (protocol === "http:" && isLoopback(hostname));
 }
 
 export const hookSchema = z
@@ -44,12 +48,13 @@ export const hookSchema = z
       .string()
       .max(2_000)
       .refine(isWebhookUrl, {
-        error: "must be an https address without a user name and a fragment",
+        error: "must be an https address (or http on localhost) without a user name and a fragment",
         params: { code: "format" },
       })
       .optional()
       .meta({
-        description: "Address that gets a signed webhook after the write.",
+        description:
+          "Address that gets a signed webhook after the write. An http address on localhost is for development: see the setting HOOKS_LOOPBACK.",
         example: "https://example.org/hook",
       }),
     mode: z.enum(["before", "after"]).optional().meta({

@@ -15,7 +15,7 @@ export const SEALED = "sealed:";
 const MAX_SEALED = 8_192;
 
 /** Returns whether the host is the local machine. Local providers may use HTTP, for tests and development. */
-function isLoopback(hostname: string): boolean {
+export function isLoopback(hostname: string): boolean {
   return hostname === "localhost" || hostname === "127.0.0.1";
 }
 

@@ -7,7 +7,10 @@ export const SCHEDULE_LIMITS = { schedules: 20 } as const;
 const MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"];
 const DAYS = ["sun", "mon", "tue", "wed", "thu", "fri", "sat"];
 
-/** The six fields of a cron expression, as the broker reads them. Days of the week go from 0 (Sunday) to 6. */
+/** Time zone of a schedule that names none. */
+export const CRON_DEFAULT_ZONE = "UTC";
+
+/** The six fields of a cron expression. Days of the week go from 0 (Sunday) to 6. */
 const FIELDS = [
   { name: "second", min: 0, max: 59, names: [] },
   { name: "minute", min: 0, max: 59, names: [] },
@@ -20,10 +23,7 @@ type Field = (typeof FIELDS)[number];
 
 const EXAMPLE = '"0 30 9 * * MON-FRI" is 9:30 on working days.';
 const PART = /^(?:([*?])|([0-9a-z]{1,3})(?:-([0-9a-z]{1,3}))?)(?:\/(\d{1,2}))?$/i;
-/**
- * Maximum days of each month. The broker rejects an expression that matches no time within five years, such as February
- * 30.
- */
+/** Maximum days of each month. An expression that names only days such as February 30 would never be due. */
 const LENGTHS = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
 
 /** Returns the problem with a cron expression; undefined if the expression is valid. */
@@ -66,6 +66,30 @@ function valuesOf(text: string, field: Field): number[] | undefined {
   return found;
 }
 
+/**
+ * Returns a valid expression in the form that other programs read: numbers in place of names, `*` in place of `?` and of
+ * lists that contain `*`, and both ends of each range with a step.
+ */
+export function plainCron(text: string): string {
+  const parts = text.split(" ");
+  return FIELDS.map((field, index) => plainField(parts[index] ?? "*", field)).join(" ");
+}
+
+function plainField(text: string, field: Field): string {
+  if (isStar(text)) return "*";
+  const size = field.max - field.min + 1;
+  const plain = text.split(",").map((part) => {
+    const [, star, from = "", to, step] = PART.exec(part) ?? [];
+    // A step that is longer than the field has the same effect as one of its length.
+    const every = step === undefined ? "" : `/${Math.min(Number(step), size)}`;
+    if (star !== undefined) return `*${every}`;
+    const [low, high] = [numberOf(from, field), to === undefined ? undefined : numberOf(to, field)];
+    if (step === undefined) return high === undefined ? `${low}` : `${low}-${high}`;
+    return `${low}-${high ?? field.max}${every}`;
+  });
+  return plain.join(",");
+}
+
 function numberOf(text: string, { min, max, names }: Field): number | undefined {
   const name = (names as readonly string[]).indexOf(text.toLowerCase());
   const value = name >= 0 ? name + min : /^\d+$/.test(text) ? Number(text) : Number.NaN;
@@ -74,7 +98,7 @@ function numberOf(text: string, { min, max, names }: Field): number | undefined 
 
 /**
  * Matches names of time zones in their usual form. Abbreviations, offsets and other spellings are rejected, because
- * the broker's database of time zones may not contain them.
+ * their meaning differs between systems.
  */
 const ZONE = /^(?:UTC|[A-Z][A-Za-z_]+(?:\/[A-Z][A-Za-z_+-]+){1,2})$/;
 

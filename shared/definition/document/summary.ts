@@ -1,10 +1,14 @@
-import { equal } from "../../kernel/json.ts";
+import { equal, isObject } from "../../kernel/json.ts";
 import type { FieldDefinition, ModuleDefinition, OrbDocument, SchemaDefinition } from "./document.ts";
 import { schemaToken } from "./home.ts";
 import { masked } from "./providers.ts";
 
-/** Maximum characters of a value that one line of the summary shows. */
+/** Maximum characters of a value that a line of the summary shows whole. */
 const SHOWN = 60;
+/** Characters before and after the difference of two long values that a line shows. */
+const AROUND = 12;
+/** Maximum characters of a difference that a line shows. */
+const MOST_SHOWN = 300;
 
 export function summarise(from: OrbDocument | null, to: OrbDocument | null): string[] {
   if (from === null && to === null) return [];
@@ -16,7 +20,8 @@ export function summarise(from: OrbDocument | null, to: OrbDocument | null): str
   uses(from, to, lines);
   named("hook", from.hooks, to.hooks, lines);
   named("schedule", from.schedules, to.schedules, lines);
-  byKey(from.modules, to.modules, (module) => module.id, {
+  const modules = renamedIn(from.modules, to.modules, (module) => module.id);
+  byKey(from.modules, to.modules, modules, {
     added: (module) => lines.push(`added module ${module.id}`),
     removed: (module) => lines.push(`removed module ${module.id}`),
     both: (before, after) => moduleChanges(before, after, lines),
@@ -26,8 +31,10 @@ export function summarise(from: OrbDocument | null, to: OrbDocument | null): str
 }
 
 function moduleChanges(from: ModuleDefinition, to: ModuleDefinition, lines: string[]): void {
-  properties(from, to, ["id", "schemas"], `module ${to.id}: `, "", lines);
-  byKey(from.schemas, to.schemas, (schema) => schemaToken(schema.id), {
+  if (from.id !== to.id) lines.push(`renamed module ${from.id} to ${to.id}`);
+  properties(from, to, ["id", "was", "schemas"], `module ${to.id}: `, "", lines);
+  const schemas = renamedIn(from.schemas, to.schemas, (schema) => schemaToken(schema.id));
+  byKey(from.schemas, to.schemas, schemas, {
     added: (schema) => lines.push(`added schema ${schema.id} (${to.id})`),
     removed: (schema) => lines.push(`removed schema ${schema.id} (${to.id})`),
     both: (before, after) => schemaChanges(before, after, to.id, lines),
@@ -38,8 +45,9 @@ function moduleChanges(from: ModuleDefinition, to: ModuleDefinition, lines: stri
 function schemaChanges(from: SchemaDefinition, to: SchemaDefinition, module: string, lines: string[]): void {
   const place = `${module}/${to.id}`;
   if (from.id !== to.id) lines.push(`renamed schema ${from.id} to ${to.id} (${module})`);
-  properties(from, to, ["id", "fields"], `schema ${place}: `, "", lines);
-  byKey(from.fields, to.fields, (field) => field.name, {
+  properties(from, to, ["id", "was", "fields"], `schema ${place}: `, "", lines);
+  const fields = renamedIn(from.fields, to.fields, (field) => field.name);
+  byKey(from.fields, to.fields, fields, {
     added: (field) => lines.push(`added field ${field.name}: ${field.type} (${place})`),
     removed: (field) => lines.push(`removed field ${field.name} (${place})`),
     both: (before, after) => fieldChanges(before, after, place, lines),
@@ -48,8 +56,9 @@ function schemaChanges(from: SchemaDefinition, to: SchemaDefinition, module: str
 }
 
 function fieldChanges(from: FieldDefinition, to: FieldDefinition, place: string, lines: string[]): void {
+  if (from.name !== to.name) lines.push(`renamed field ${from.name} to ${to.name} (${place})`);
   if (from.type !== to.type) lines.push(`field ${to.name}: ${from.type} → ${to.type} (${place})`);
-  properties(from, to, ["name", "type"], `field ${to.name}: `, ` (${place})`, lines);
+  properties(from, to, ["name", "was", "type"], `field ${to.name}: `, ` (${place})`, lines);
 }
 
 function uses(from: OrbDocument, to: OrbDocument, lines: string[]): void {
@@ -103,14 +112,66 @@ function properties(
     if (skip.includes(key)) continue;
     const before: unknown = Reflect.get(from, key);
     const after: unknown = Reflect.get(to, key);
-    if (!equal(before, after)) lines.push(`${prefix}${key} ${show(before)} → ${show(after)}${suffix}`);
+    if (equal(before, after)) continue;
+    // Name the member that differs, because a whole object would hide it.
+    if (isObject(before) && isObject(after)) properties(before, after, [], `${prefix}${key}.`, suffix, lines);
+    else lines.push(`${prefix}${key} ${shown(before, after)}${suffix}`);
   }
 }
 
-function show(value: unknown): string {
+function textOf(value: unknown): string {
   if (value === undefined) return "none";
-  const text = typeof value === "string" ? value : JSON.stringify(value);
-  return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 3)}...`;
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
+/** Returns how many characters two texts have in common at their beginning. */
+function commonStart(a: string, b: string): number {
+  let length = 0;
+  while (length < a.length && a[length] === b[length]) length++;
+  return length;
+}
+
+const reversed = (text: string) => [...text].reverse().join("");
+
+/** Returns both values. Of long ones, leaves out only what they have in common, so that they never look the same. */
+function shown(before: unknown, after: unknown): string {
+  const texts = [textOf(before), textOf(after)] as const;
+  if (texts.every(({ length }) => length <= SHOWN)) return texts.join(" → ");
+  const start = commonStart(...texts);
+  const [a, b] = texts.map((text) => reversed(text.slice(start))) as [string, string];
+  const end = commonStart(a, b);
+  return texts
+    .map((text) => {
+      if (text.length <= SHOWN) return text;
+      const from = start <= AROUND + 3 ? 0 : start - AROUND;
+      const to = end <= AROUND + 3 ? text.length : text.length - end + AROUND;
+      const part = text.slice(from, to);
+      const cut = part.length > MOST_SHOWN ? `${part.slice(0, MOST_SHOWN)}...` : part;
+      return `${from > 0 ? "..." : ""}${cut}${to < text.length && cut === part ? "..." : ""}`;
+    })
+    .join(" → ");
+}
+
+/**
+ * Returns the key of each item. Items that the new document renames get the key of their earlier name.
+ * @param key the name of an item in the form in which names are compared
+ */
+function renamedIn<T extends { was?: string | string[] | undefined }>(
+  from: readonly T[],
+  to: readonly T[],
+  key: (item: T) => string,
+): (item: T) => string {
+  const before = new Map(from.map((item) => [key(item), item]));
+  const earlier = new Map<T, string>();
+  for (const item of to) {
+    const done = new Set([before.get(key(item))?.was ?? []].flat());
+    const was = [item.was ?? []].flat().find((name) => !done.has(name) && before.has(name));
+    if (was !== undefined) earlier.set(item, was);
+  }
+  const taken = new Set(earlier.values());
+  // Another item may have the earlier name now. It is new, so its key must be none that an item had before.
+  for (const item of to) if (!earlier.has(item) && taken.has(key(item))) earlier.set(item, `+${key(item)}`);
+  return (item) => earlier.get(item) ?? key(item);
 }
 
 interface ListChange<T> {

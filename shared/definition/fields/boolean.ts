@@ -1,17 +1,9 @@
-import { compareScalars, type FieldType } from "./type.ts";
+import { FIELD_TRAITS } from "../types/traits.ts";
+import { compareScalars, type FieldType } from "./parts/type.ts";
 
 export const booleanType: FieldType = {
   name: "boolean",
-  bounds: "none",
-  pattern: false,
-  enumerable: true,
-  unique: true,
-  default: true,
-  sensitive: true,
-  sortable: true,
-  orderable: false,
-  searchable: false,
-  operators: ["eq", "ne", "in", "null"],
+  ...FIELD_TRAITS.boolean,
   parse(value, report) {
     if (typeof value === "boolean") return value;
     report("type", "must be true or false");

@@ -1,11 +1,14 @@
-import { isDate } from "./calendar.ts";
-import { temporalType } from "./temporal.ts";
+import { isDate } from "./parts/calendar.ts";
+import { temporalType } from "./parts/temporal.ts";
 
 /** A day `YYYY-MM-DD`, without time zone. */
 export const dateType = temporalType({
   name: "date",
-  format: "date",
+  form: { format: "date" },
   read: (text) => (isDate(text) ? text : undefined),
+  madeFrom: {
+    datetime: { always: false, convert: (moment) => String(moment).slice(0, "2026-03-01".length) },
+  },
   faults: {
     type: "must be a date as a string, such as 2026-03-01",
     format: "must be an existing date, such as 2026-03-01",

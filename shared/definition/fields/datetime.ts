@@ -1,12 +1,13 @@
 import { MOMENT_FORM } from "../../kernel/faults.ts";
-import { normaliseInstant } from "./calendar.ts";
-import { temporalType } from "./temporal.ts";
+import { normaliseInstant } from "./parts/calendar.ts";
+import { temporalType } from "./parts/temporal.ts";
 
-/** An RFC 3339 date-time, stored in UTC with milliseconds. */
+/** A date and time with an offset, stored in UTC with milliseconds. */
 export const datetimeType = temporalType({
   name: "datetime",
-  format: "date-time",
+  form: { format: "date-time" },
   read: normaliseInstant,
+  madeFrom: { date: { always: true, convert: (day) => `${String(day)}T00:00:00.000Z` } },
   faults: {
     type: "must be a date and time as a string, such as 2026-03-01T10:00:00Z",
     format: MOMENT_FORM,

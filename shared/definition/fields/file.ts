@@ -1,13 +1,24 @@
 import { escapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import type { FieldType } from "./type.ts";
+import { FIELD_TRAITS } from "../types/traits.ts";
+import type { FieldType } from "./parts/type.ts";
 
 const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 
 /**
  * Properties that responses contain in addition to a file's id. Requests may contain them too, but writes ignore them.
  */
-const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256", "width", "height", "color"];
+const SHOWN: readonly string[] = [
+  "url",
+  "type",
+  "size",
+  "name",
+  "sha256",
+  "width",
+  "height",
+  "color",
+  "animated",
+];
 
 /**
  * A field that refers to an uploaded file by its id. A write checks that the caller may use the file, and also stores
@@ -15,16 +26,7 @@ const SHOWN: readonly string[] = ["url", "type", "size", "name", "sha256", "widt
  */
 export const fileType: FieldType = {
   name: "file",
-  bounds: "none",
-  pattern: false,
-  enumerable: false,
-  unique: false,
-  default: false,
-  sensitive: false,
-  sortable: false,
-  orderable: false,
-  searchable: false,
-  operators: ["null"],
+  ...FIELD_TRAITS.file,
   parse(value, report) {
     if (!isObject(value)) {
       report("type", 'must be an object with the id of a file: {"file": "<id>"}');
@@ -60,6 +62,7 @@ export const fileType: FieldType = {
       width: { type: "integer", readOnly: true, description: "Width of an image in pixels, as shown." },
       height: { type: "integer", readOnly: true, description: "Height of an image in pixels, as shown." },
       color: { type: "string", readOnly: true, description: "Main colour of an image: #rrggbb." },
+      animated: { type: "boolean", readOnly: true, description: "true for an image with several frames." },
     },
   }),
 };

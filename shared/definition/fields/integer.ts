@@ -1,21 +1,39 @@
-import { numberFromText, numericRules, numericSchema, numericToken, parseNumber } from "./numeric.ts";
-import { type FieldType, ordered } from "./type.ts";
+import { FIELD_TRAITS } from "../types/traits.ts";
+import { ifValid, numberOfText } from "./parts/conversion.ts";
+import { numberFromText, numericRules, numericToken, parseNumber } from "./parts/numeric.ts";
+import { compareScalars, type FieldType } from "./parts/type.ts";
+
+const MOST = Number.MAX_SAFE_INTEGER;
+
+const parse: FieldType["parse"] = (value, report) => {
+  const number = parseNumber(value, report);
+  if (number === undefined || Number.isSafeInteger(number)) return number;
+  if (Number.isInteger(number)) report("range", `must be from ${-MOST} to ${MOST}`);
+  else report("type", "must be a whole number");
+  return undefined;
+};
 
 /** An integer that double precision represents exactly: within ±(2^53 - 1). */
 export const integerType: FieldType = {
   name: "integer",
-  ...ordered,
-  parse(value, report) {
-    const number = parseNumber(value, report);
-    if (number === undefined || Number.isInteger(number)) return number;
-    report("type", "must be a whole number");
-    return undefined;
+  ...FIELD_TRAITS.integer,
+  compare: compareScalars,
+  parse,
+  madeFrom: {
+    number: ifValid(parse),
+    decimal: numberOfText(parse),
+    string: numberOfText(parse),
+    text: numberOfText(parse),
   },
   fromText(text) {
     const number = numberFromText(text);
-    return Number.isInteger(number) ? number : undefined;
+    return Number.isSafeInteger(number) ? number : undefined;
   },
   rules: numericRules,
   token: numericToken,
-  jsonSchema: (field) => numericSchema("integer", field),
+  jsonSchema: ({ min, max }) => ({
+    type: "integer",
+    minimum: typeof min === "number" ? Math.max(min, -MOST) : -MOST,
+    maximum: typeof max === "number" ? Math.min(max, MOST) : MOST,
+  }),
 };

@@ -1,28 +1,30 @@
-import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
-import { compareScalars, type FieldType } from "./type.ts";
-import { uniqueForm } from "./unique-form.ts";
+import { FIELD_TRAITS } from "../types/traits.ts";
+import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
+import { ifValid, textsOf } from "./parts/conversion.ts";
+import { fromParagraphs } from "./parts/paragraphs.ts";
+import { compareTexts, type FieldType, textEquality } from "./parts/type.ts";
+import { uniqueForm } from "./parts/unique-form.ts";
 
 /** Maximum characters. Text fields allow longer values. */
 const MAX_STRING = 10_000;
 
+const parse: FieldType["parse"] = (value, report) => parseCharacters(value, MAX_STRING, report);
+
 /** A short text. It can be filtered, sorted and unique. */
 export const stringType: FieldType = {
   name: "string",
-  bounds: "length",
-  pattern: true,
-  enumerable: true,
-  unique: true,
-  default: true,
-  sensitive: true,
-  sortable: true,
-  orderable: true,
-  searchable: true,
-  operators: ["eq", "ne", "in", "gt", "gte", "lt", "lte", "contains", "startsWith", "null"],
-  parse: (value, report) => parseCharacters(value, MAX_STRING, report),
+  ...FIELD_TRAITS.string,
+  parse,
+  madeFrom: {
+    ...textsOf,
+    text: ifValid(parse),
+    richText: fromParagraphs(parse),
+  },
   fromText: (text) => text,
   rules: characterRules,
-  compare: compareScalars,
+  compare: compareTexts,
   token: (value) => (typeof value === "string" ? `s:${value}` : null),
+  equality: textEquality,
   uniqueToken: (value) => (typeof value === "string" ? `s:${uniqueForm(value)}` : null),
   jsonSchema: (field) => characterSchema(field, MAX_STRING),
 };

@@ -1,26 +1,29 @@
-import { characterRules, characterSchema, parseCharacters } from "./characters.ts";
-import { compareScalars, type FieldType } from "./type.ts";
+import { FIELD_TRAITS } from "../types/traits.ts";
+import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
+import { textsOf, unchanged } from "./parts/conversion.ts";
+import { fromParagraphs } from "./parts/paragraphs.ts";
+import { compareTexts, type FieldType, textEquality } from "./parts/type.ts";
 
 /** Maximum characters. The size limit of a whole entry applies too. */
 export const MAX_TEXT = 500_000;
 
+const parse: FieldType["parse"] = (value, report) => parseCharacters(value, MAX_TEXT, report);
+
 /** A long text, such as an article's body. It can be filtered, but neither sorted nor unique. */
 export const textType: FieldType = {
   name: "text",
-  bounds: "length",
-  pattern: true,
-  enumerable: true,
-  unique: false,
-  default: true,
-  sensitive: true,
-  sortable: false,
-  orderable: false,
-  searchable: true,
-  operators: ["eq", "ne", "in", "contains", "startsWith", "null"],
-  parse: (value, report) => parseCharacters(value, MAX_TEXT, report),
+  ...FIELD_TRAITS.text,
+  parse,
+  widens: "string",
+  madeFrom: {
+    ...textsOf,
+    string: unchanged,
+    richText: fromParagraphs(parse),
+  },
   fromText: (text) => text,
   rules: characterRules,
-  compare: compareScalars,
+  compare: compareTexts,
   token: (value) => (typeof value === "string" ? `s:${value}` : null),
+  equality: textEquality,
   jsonSchema: (field) => characterSchema(field, MAX_TEXT),
 };

@@ -8,9 +8,10 @@
  * checks of the same message.
  */
 import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency } from "../../store/types.ts";
-import type { Fence } from "../live-orb.ts";
+import { type Fence, stopsWrites } from "../live-orb.ts";
 
 /** The fence (marker of the active definition) of applications that versions without fences have stored. */
 export const UNFENCED: Fence = { incarnation: 0, seq: 0 };
@@ -36,8 +37,30 @@ function partOf(orb: string, fence: Fence, part: number): { subject: string; seq
   };
 }
 
-/** Returns a condition for a write. It makes the broker reject the write if the definition is outdated. */
+/** Seconds after which a client may try again. An operator has to decide first. */
+const DECIDED_SECONDS = 60;
+
+/**
+ * Checks that an application may be written.
+ * @throws AppError orb_damaged if its stream has lost messages and no operator has decided about them
+ */
+export function requireWhole(orb: string, { loss }: Fence = UNFENCED): void {
+  if (!stopsWrites(loss)) return;
+  const { from, to, at } = loss;
+  throw new AppError(
+    "unavailable",
+    "orb_damaged",
+    `The stored data of ${orb} has lost messages between the sequences ${from} and ${to}. It can be read, but not written, until the operator restores a backup or accepts the loss.`,
+    { retryAfter: DECIDED_SECONDS, data: { from, to, since: at } },
+  );
+}
+
+/**
+ * Returns a condition for a write. It makes the broker reject the write if the definition is outdated.
+ * @throws AppError orb_damaged
+ */
 export function fenceGuard(orb: string, fence: Fence = UNFENCED): { subject: string; seq: number } {
+  requireWhole(orb, fence);
   next = (next + 1) % PARTS;
   return partOf(orb, fence, next);
 }
@@ -79,5 +102,9 @@ export async function moveFence(
   const messages = [...legacy, ...parts(incarnation)].map((message) =>
     message.subject === expected?.subject ? { ...message, expect: { seq: expected.seq } } : message,
   );
-  return { incarnation, seq: await deps.store.batch(streams.orb(orb), messages) };
+  // In a stream that was cut, the new messages can take the sequences of the previous ones.
+  for (;;) {
+    const seq = await deps.store.batch(streams.orb(orb), messages);
+    if (seq !== from?.seq) return { incarnation, seq };
+  }
 }

@@ -5,7 +5,9 @@ import { type Home, type LiveRole, streams, subjects } from "../../store/subject
 import type { Append, Consistency, StoredMessage } from "../../store/types.ts";
 import type { Operation as PatchOperation } from "../document/diff.ts";
 import type { OrbDocument } from "../document/document.ts";
+import { homeKey } from "../document/home.ts";
 import type { Status } from "../document/lifecycle.ts";
+import type { StoredNames } from "../names/stored-names.ts";
 import type { Retired } from "../retired.ts";
 
 export type OrbOperation =
@@ -42,6 +44,8 @@ export interface OrbRecord {
   /** Revision of the document with which stored entries were last validated. */
   basis: number;
   retired?: Retired[] | undefined;
+  /** Names in stored data, for the definition of the revision `basis`. */
+  names?: StoredNames | undefined;
   /** Updates of stored entries that this publication requires, such as new index keys. Repeating them is safe. */
   work?: EntryWork | undefined;
 }
@@ -51,9 +55,17 @@ export interface IndexPlace extends Home {
   field: string;
 }
 
+/** A schema whose entries need new index keys. */
+export interface KeyWork extends Home {
+  /** The keys of all entries are written as they were at this sequence number of the stream. */
+  since?: number | undefined;
+  /** For each new index, the sequence number of its first message. If it is gone, the index was erased meanwhile. */
+  first?: Record<string, number> | undefined;
+}
+
 export interface EntryWork {
   /** Schemas whose entries need new index keys. */
-  claims: Home[];
+  claims: KeyWork[];
   /**
    * Schemas whose published copies move to another group of readers, from `from` to `to`. Null: no published copies.
    */
@@ -66,6 +78,10 @@ export interface EntryWork {
   /** Indexes to erase, unless the live definition contains them again. */
   removed?: IndexPlace[];
 }
+
+/** Returns the new indexes of a schema. */
+export const addedTo = ({ added = [] }: EntryWork, home: Home): Set<string> =>
+  new Set(added.filter((one) => homeKey(one) === homeKey(home)).map(({ field }) => field));
 
 export interface OrbHead extends OrbRecord {
   /** Sequence number of the message. The next write expects it (optimistic concurrency). */
@@ -151,6 +167,7 @@ export async function findRevision(
 export interface EntryDefinition {
   revision: number;
   document: OrbDocument;
+  names: StoredNames | undefined;
 }
 
 export async function entryDefinitionOf(
@@ -159,7 +176,10 @@ export async function entryDefinitionOf(
   head: ExistingOrb,
 ): Promise<EntryDefinition> {
   const { revision, document } = (await findRevision(deps, orb, head, head.basis)) ?? head;
-  return document === null ? head : { revision, document };
+  const { names } = head;
+  return document === null
+    ? { revision: head.revision, document: head.document, names }
+    : { revision, document, names };
 }
 
 /** @param view selects the properties to keep. Leave the document out, because a page has many revisions. */

@@ -4,18 +4,24 @@
  */
 
 import type { Deps } from "../../deps.ts";
-import { nullOnConflict, untilWritten } from "../../store/pages.ts";
+import { retry } from "../../kernel/retry.ts";
+import { nullOnConflict, ON_CONFLICT, untilWritten } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import type { OrbDocument } from "../document/document.ts";
 import { runsAfter } from "../document/hooks.ts";
-import type { Fence } from "../live-orb.ts";
+import { type Fence, type StreamLoss, stopsWrites } from "../live-orb.ts";
+import { countForms, hasRulesOrMoves, type StoredNames } from "../names/stored-names.ts";
 import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
 import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
-import { type LiveRecord, recordOf } from "./live.ts";
+import { type ActivatedForms, activationOf, type LiveRecord, recordOf } from "./live.ts";
+import { requireReadable } from "./readable.ts";
 
-/** Maximum number of attempts if other processes write at the same time. */
-const ATTEMPTS = 24;
+/**
+ * Version of the normal forms of texts in index keys: 1 compares unique texts in their normal form, and lists texts in
+ * ordered indexes in Unicode Normalization Form C. Increase it whenever index keys of unchanged values change.
+ */
+export const FORMS_VERSION = 1;
 
 export interface StoredLiveRecord {
   record: LiveRecord;
@@ -23,7 +29,10 @@ export interface StoredLiveRecord {
 }
 export type CurrentLiveRecord = StoredLiveRecord | null;
 
-/** Returns the stored definition of an orb (application). Damaged data counts as an empty definition. */
+/**
+ * Returns the stored definition of an orb (application). Damaged data counts as an empty definition.
+ * @throws AppError unavailable `definition_unreadable` if a newer version stored it
+ */
 export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promise<CurrentLiveRecord> {
   const entry = await deps.store.kvGet(buckets.orbs, orb);
   return entry === null ? null : { record: recordOf(entry), revision: entry.revision };
@@ -40,9 +49,14 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   return live !== null && live.document === null && live.revision >= basis;
 }
 
+/** Returns the version of the record: a version of the platform that does not know it must not serve the entries. */
+const versionOf = (names: StoredNames | undefined): LiveRecord["v"] =>
+  names === undefined ? 1 : hasRulesOrMoves(names) ? 4 : countForms(names) === 0 ? 2 : 3;
+
 /**
  * Returns the record that should be stored, according to the definition's history. Null if the history lacks the
  * published revision.
+ * @throws AppError unavailable `definition_unreadable` if a newer version stored that revision
  */
 export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Promise<LiveRecord | null> {
   const want = exists(head) ? head.publishedRevision : null;
@@ -51,12 +65,15 @@ export async function wantedRecord(deps: Deps, orb: string, head: OrbHead): Prom
     deps.log.error("the published revision of an orb is missing", { orb, revision: want });
     return null;
   }
+  if (want !== null) requireReadable(orb, target.document);
+  const names = want === null ? undefined : target.names;
   return {
-    v: 1,
+    v: versionOf(names),
     orb,
     revision: target.revision,
     at: target.at,
     document: want === null ? null : target.document,
+    ...(names === undefined ? {} : { names }),
     ...(target.work === undefined ? {} : { work: target.work }),
   };
 }
@@ -74,18 +91,18 @@ export async function activateRecord(
   moved?: Fence,
 ): Promise<CurrentLiveRecord> {
   let current = known;
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  return retry(ON_CONFLICT, async (attempt) => {
+    if (attempt > 0) current = await liveRecord(deps, record.orb);
     if (current !== null && current.record.revision >= record.revision) return current;
     const put = await replace(deps, current, record, { moved: attempt === 0 ? moved : undefined });
-    if (put !== null) return put;
-    current = await liveRecord(deps, record.orb);
-  }
-  throw new Conflict();
+    if (put === null) throw new Conflict();
+    return put;
+  });
 }
 
 /**
  * Replaces the stored definition. Returns null on a conflict. Keeps the updates of entries (`work`) that are still to
- * be done for the old definition.
+ * be done for the old definition, and the loss of the stream.
  */
 async function replace(
   deps: Deps,
@@ -108,7 +125,10 @@ async function replace(
     ...record,
     ...(work === undefined ? {} : { work }),
     ...(fence === undefined ? {} : { fence }),
+    damaged: "damaged" in record ? record.damaged : current?.record.damaged,
     since: sinceOf(current?.record, record.document, fence?.seq ?? 0),
+    scheduled: scheduledOf(current?.record, record),
+    forms: formsOf(current?.record, record, work),
   };
   return put(deps, next, current?.revision ?? 0);
 }
@@ -126,6 +146,42 @@ function sinceOf(
   const after = (document?.hooks ?? []).filter(runsAfter);
   if (after.length === 0) return undefined;
   return Object.fromEntries(after.map(({ id }) => [id, before?.since?.[id] ?? fence]));
+}
+
+/**
+ * For each schedule, returns the revision of the definition that began it. A schedule of the previous definition keeps
+ * its number, so that only unpublishing or removing it ends it.
+ */
+function scheduledOf(
+  before: LiveRecord | undefined,
+  { document, revision }: LiveRecord,
+): Record<string, number> | undefined {
+  const schedules = document?.schedules ?? [];
+  if (schedules.length === 0) return undefined;
+  const known = new Set(before?.document?.schedules?.map(({ id }) => id));
+  return Object.fromEntries(
+    schedules.map(({ id }) => [id, known.has(id) ? (before?.scheduled?.[id] ?? 0) : revision]),
+  );
+}
+
+/** Says that this version activates the definition. A version that does not know this member drops it. */
+function formsOf(
+  before: LiveRecord | undefined,
+  { revision }: LiveRecord,
+  work: EntryWork | undefined,
+): ActivatedForms | undefined {
+  if (before?.revision === revision) return before.forms;
+  const known = before?.forms;
+  const follows = known?.version === FORMS_VERSION && known.pending !== true;
+  const from = follows ? known.from : revision;
+  return { version: FORMS_VERSION, from, ...(work === undefined ? {} : { pending: true }) };
+}
+
+/** Returns a stored definition without the `work` that is done. */
+export function withoutWork({ work: _, forms, ...record }: LiveRecord): LiveRecord {
+  if (forms === undefined) return record;
+  const { pending: _done, ...activated } = forms;
+  return { ...record, forms: activated };
 }
 
 /** Writes the definition. Returns null on a conflict. */
@@ -161,14 +217,41 @@ export async function rewriteLive(
 }
 
 /**
+ * Blocks all writes of an application whose stream has lost messages, or allows them again. Moves the fence, so that
+ * writes under way are rejected too.
+ * @param damaged undefined after an operator has decided
+ */
+export async function setDamaged(deps: Deps, orb: string, damaged: StreamLoss | undefined): Promise<void> {
+  await retry(ON_CONFLICT, async () => {
+    const current = await liveRecord(deps, orb);
+    // Without a usable record, no write succeeds either.
+    if (current === null || current.record.revision === 0) return;
+    if (current.record.damaged?.at === damaged?.at) return;
+    const put = await replace(deps, current, { ...current.record, work: undefined, damaged });
+    if (put === null) throw new Conflict();
+  });
+}
+
+/**
+ * Returns whether the broker finds the fence that it has stored. After damage to its files, a broker may need another
+ * start to find new messages. Until then, every write has a conflict.
+ */
+export async function findsFence(deps: Pick<Deps, "store">, orb: string): Promise<boolean> {
+  const fence = (await liveRecord(deps, orb))?.record.fence;
+  return fence === undefined || (await fenceNow(deps, orb, fence)).seq === fence.seq;
+}
+
+/**
  * Records that an application was deleted. Writes need not be blocked, because the caller deletes the application's
  * stream next.
  */
 export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: OrbHead): Promise<void> {
   const gone: LiveRecord = { v: 1, orb, revision: head.revision, at: head.at, document: null };
   for (;;) {
-    const current = await liveRecord(deps, orb);
-    if (current !== null && current.record.revision >= gone.revision) return;
+    const current = await deps.store.kvGet(buckets.orbs, orb);
+    // A deletion also replaces a definition that is damaged, or that a newer version stored.
+    const known = current === null ? undefined : activationOf(current);
+    if (known !== undefined && "forms" in known && known.revision >= gone.revision) return;
     if ((await put(deps, gone, current?.revision ?? 0)) !== null) return;
   }
 }
@@ -215,7 +298,8 @@ export function unlessReopened(orb: string, since: number): Append {
  */
 export async function repairFence(deps: Deps, orb: string, reopen = true): Promise<void> {
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
-  if (!exists(head)) return;
+  // The fence may be among the messages that were lost.
+  if (!exists(head) || stopsWrites(current?.record.damaged)) return;
   const wanted = await wantedRecord(deps, orb, head);
   if (wanted === null) return;
   const fence = current?.record.fence ?? UNFENCED;

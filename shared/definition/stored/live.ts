@@ -1,13 +1,18 @@
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
-import { BUCKET_BYTES } from "../../store/budget.ts";
-import { buckets, type Home } from "../../store/subjects.ts";
+import { READ_BYTES } from "../../store/budget.ts";
+import { isDeletionMarker, kvEntry } from "../../store/client/message.ts";
+import { scanPages } from "../../store/pages.ts";
+import { buckets, type Home, kvSubject, streams } from "../../store/subjects.ts";
 import type { Consistency, KvEntry } from "../../store/types.ts";
 import type { OrbDocument } from "../document/document.ts";
+import { runsAfter } from "../document/hooks.ts";
 import { isOrbId } from "../document/ids.ts";
-import type { Fence, LiveOrb } from "../live-orb.ts";
+import type { Fence, LiveOrb, StreamLoss } from "../live-orb.ts";
+import type { StoredNames } from "../names/stored-names.ts";
 import { compiled } from "./compiled.ts";
+import { UNFENCED } from "./fence.ts";
 import {
   type EntryDefinition,
   type EntryWork,
@@ -16,15 +21,22 @@ import {
   exists,
   orbHead,
 } from "./history.ts";
+import { isUnusable, requireReadable, unreadable, unreadableAt } from "./readable.ts";
 
 export interface LiveRecord {
-  v: 1;
+  /**
+   * 2 if some names in stored data differ from the document, 3 if fields have values from before a change of type, 4 if
+   * rules convert such values. Earlier versions would not find the values.
+   */
+  v: 1 | 2 | 3 | 4;
   orb: string;
   /** Revision in the application's history. Only a higher revision can replace the definition. */
   revision: number;
   at: string;
   /** Null if no definition is published. */
   document: OrbDocument | null;
+  /** Names in stored data that differ from those of the document. */
+  names?: StoredNames | undefined;
   work?: EntryWork | undefined;
   /**
    * The fence (see {@link Fence}) that belongs to this definition. Missing if the definition was stored before fences
@@ -36,6 +48,26 @@ export interface LiveRecord {
    * for later revisions.
    */
   since?: Record<string, number> | undefined;
+  /** For each schedule, the revision of the definition with which it was published. Unpublishing ends it. */
+  scheduled?: Record<string, number> | undefined;
+  forms?: ActivatedForms | undefined;
+  /** Set while the application cannot be written, because its stream has lost messages. */
+  damaged?: StreamLoss | undefined;
+}
+
+/** Returns the fence for writers and readers of an application. It contains the loss of its stream. */
+export function fenceOf({ fence, damaged }: LiveRecord): Fence | undefined {
+  return damaged === undefined ? fence : { ...(fence ?? UNFENCED), loss: damaged };
+}
+
+/** Which definitions were activated by versions that add the index keys of all normal forms. */
+export interface ActivatedForms {
+  /** Version of the normal forms. */
+  version: number;
+  /** All definitions from this revision on were activated by such a version. */
+  from: number;
+  /** Set while `work` is left. An earlier version that finishes this work leaves the mark. */
+  pending?: true;
 }
 
 /**
@@ -73,6 +105,23 @@ export async function liveOrb(
   return (await readLive(deps, orb, consistency))?.live ?? null;
 }
 
+/**
+ * Returns the published definition of an application. Null if there is none, or if it cannot be used: because it is
+ * damaged, or because a newer version stored it.
+ */
+export async function usableOrb(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  consistency: Consistency = "leader",
+): Promise<LiveOrb | null> {
+  try {
+    return await liveOrb(deps, orb, consistency);
+  } catch (error) {
+    if (isUnusable(error)) return null;
+    throw error;
+  }
+}
+
 /** Returns the published definition, read from the broker's leader. */
 export async function requireLive(deps: Pick<Deps, "store">, orb: string): Promise<LiveOrb> {
   const live = await liveOrb(deps, orb);
@@ -94,13 +143,14 @@ async function readLive(
   if (known !== undefined && known.revision === revision && known.time === time) return known;
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
-  const { fence, work } = entry.json<LiveRecord>();
-  const read = { revision, time, live, fence, pending: work?.claims };
+  const record = entry.json<LiveRecord>();
+  const read = { revision, time, live, fence: fenceOf(record), pending: record.work?.claims };
   recent.set(orb, read);
   return read;
 }
 
-function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
+function damagedDefinition({ orb, reason, at }: DamagedOrb): AppError {
+  if (reason === "newer_version") return unreadable(orb, at ?? "");
   return new AppError(
     "unavailable",
     "definition_damaged",
@@ -114,29 +164,76 @@ function damagedDefinition({ orb, reason }: DamagedOrb): AppError {
 export interface DamagedOrb {
   orb: string;
   keyRevision: number;
-  /** Why the stored data is damaged. Contains none of that data, because the reason is logged. */
-  reason: "not_json" | "not_a_definition";
+  /**
+   * Why the stored data cannot be used. Contains none of that data, because the reason is logged. `newer_version`: a
+   * newer version of the platform stored it.
+   */
+  reason: "not_json" | "not_a_definition" | "newer_version";
+  /** For `newer_version`: JSON pointer of the first property that this version does not know. */
+  at?: string;
 }
 
-/** Returns all published definitions ordered by id, and the ids of the damaged ones. */
-export async function liveDefinitions(
-  deps: Pick<Deps, "store" | "log">,
-): Promise<{ orbs: LiveOrb[]; damaged: DamagedOrb[] }> {
-  const entries = await deps.store.kvList(buckets.orbs, "*", { maxBytes: BUCKET_BYTES });
-  const orbs: LiveOrb[] = [];
-  const damaged: DamagedOrb[] = [];
-  for (const entry of entries.toSorted((a, b) => (a.key < b.key ? -1 : 1))) {
-    const found = tryLive(entry);
-    if (found === null) continue;
-    if ("reason" in found) {
-      damaged.push(found);
-      deps.log.error("stored definition is damaged", { orb: found.orb, reason: found.reason });
-    } else orbs.push(found);
+/** Definitions in one read of the bucket. */
+const PER_READ = 256;
+
+/** Yields the stored definitions in the order of their last change, also deleted ones. Reads a few at a time. */
+export async function* storedDefinitions(
+  { store }: Pick<Deps, "store">,
+  fromSeq = 1,
+): AsyncGenerator<{ entry: KvEntry; deleted: boolean }> {
+  const filter = kvSubject(buckets.orbs, "*");
+  const page = { limit: PER_READ, maxBytes: READ_BYTES };
+  const read = (from: number) => store.scan(streams.kv(buckets.orbs), filter, { fromSeq: from, ...page });
+  for await (const messages of scanPages(read, { fromSeq })) {
+    for (const message of messages)
+      yield { entry: kvEntry(buckets.orbs, message), deleted: isDeletionMarker(message) };
   }
-  return { orbs, damaged };
 }
 
-function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
+/** Yields the published definitions that are not damaged. Keeps only a few in memory. */
+export async function* publishedDefinitions(deps: Pick<Deps, "store">): AsyncGenerator<LiveOrb> {
+  for await (const { entry, deleted } of storedDefinitions(deps)) {
+    const found = deleted ? null : tryLive(entry);
+    if (found !== null && !("reason" in found)) yield found;
+  }
+}
+
+/** The part of a stored definition that lists of all applications show. */
+export interface LiveSummary {
+  orb: string;
+  name: string | undefined;
+  /** The hooks that run after writes, and the schedules. */
+  queues: readonly QueueSummary[];
+}
+
+export interface QueueSummary {
+  id: string;
+  /** The hook runs only for later revisions in the stream. Undefined for a schedule. */
+  since: number | undefined;
+}
+
+/** Version of the stored record. A newer version of the platform may store records with a higher one. */
+const STORED_VERSION = 4;
+
+function requireVersion(orb: string, { v }: { v: number }): void {
+  if (v > STORED_VERSION) throw unreadable(orb, "/v");
+}
+
+/**
+ * Returns a stored record.
+ * @throws AppError unavailable `definition_unreadable` if a newer version stored it
+ */
+export function readableRecord(orb: string, record: LiveRecord): LiveRecord {
+  requireVersion(orb, record);
+  if (record.document !== null) requireReadable(orb, record.document);
+  return record;
+}
+
+/**
+ * Reads a stored definition with `read`, which returns undefined if the record is none.
+ * @returns the damage if the message is not JSON, or if `read` fails
+ */
+function readRecord<T>(entry: KvEntry, read: (record: LiveRecord) => T | undefined): T | DamagedOrb {
   const damaged = (reason: DamagedOrb["reason"]) => ({ orb: entry.key, keyRevision: entry.revision, reason });
   let record: LiveRecord;
   try {
@@ -145,28 +242,66 @@ function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
     return damaged("not_json");
   }
   try {
-    const live = liveFrom(record);
-    return live === null || live.orb === entry.key ? live : damaged("not_a_definition");
-  } catch {
-    return damaged("not_a_definition");
+    requireVersion(entry.key, record);
+    const found = read(record);
+    return found === undefined ? damaged("not_a_definition") : found;
+  } catch (error) {
+    const at = unreadableAt(error);
+    return at === undefined ? damaged("not_a_definition") : { ...damaged("newer_version"), at };
   }
+}
+
+/**
+ * Returns the summary of a stored definition, or null if none is published. Does not compile the definition, because
+ * that would take most of the time of a list of all applications.
+ */
+export function summaryOf(entry: KvEntry): LiveSummary | DamagedOrb | null {
+  return readRecord(entry, ({ orb, document, since = {}, fence }) => {
+    if (document === null) return null;
+    if (orb !== entry.key || !Array.isArray(document.modules)) return undefined;
+    const { name, hooks = [], schedules = [] } = document;
+    const after = hooks.filter(runsAfter).map(({ id }) => ({ id, since: since[id] ?? fence?.seq ?? 0 }));
+    return { orb, name, queues: [...after, ...schedules.map(({ id }) => ({ id, since: undefined }))] };
+  });
+}
+
+/** Which definition is stored, and which versions activated it and those before. */
+export type Activation = Pick<LiveRecord, "orb" | "revision" | "forms" | "damaged">;
+
+/** Returns what is known of the activation of a stored definition. Does not compile the definition. */
+export function activationOf(entry: KvEntry): Activation | DamagedOrb {
+  return readRecord(entry, ({ orb, revision, forms, damaged }) =>
+    orb === entry.key ? { orb, revision, forms, damaged } : undefined,
+  );
+}
+
+/** Compiles a stored definition. Returns its damage, or undefined if it can be used. */
+export function checkLive(entry: KvEntry): DamagedOrb | undefined {
+  const found = tryLive(entry);
+  return found !== null && "reason" in found ? found : undefined;
+}
+
+function tryLive(entry: KvEntry): LiveOrb | DamagedOrb | null {
+  return readRecord(entry, (record) => {
+    const live = liveFrom(record);
+    return live === null || live.orb === entry.key ? live : undefined;
+  });
 }
 
 /** Used in place of damaged data. Any definition can replace it, because its revision is 0. */
 const NOTHING_KNOWN = { v: 1, revision: 0, at: "", document: null } as const;
 
-/** Returns the stored definition, or a placeholder if it is damaged. */
+/**
+ * Returns the stored definition, or a placeholder if it is damaged.
+ * @throws AppError unavailable `definition_unreadable` if a newer version stored it: no placeholder may replace it
+ */
 export function recordOf(entry: KvEntry): LiveRecord {
   const found = tryLive(entry);
   const damaged = found !== null && "reason" in found;
+  if (damaged && found.reason === "newer_version") throw damagedDefinition(found);
   return damaged
     ? { ...NOTHING_KNOWN, orb: entry.key, work: { claims: [], moves: [] } }
     : entry.json<LiveRecord>();
-}
-
-/** Returns all published definitions ordered by id. */
-export async function liveOrbs(deps: Pick<Deps, "store" | "log">): Promise<LiveOrb[]> {
-  return (await liveDefinitions(deps)).orbs;
 }
 
 /** For applications without a published definition: the definition that validated the stored entries. */
@@ -174,7 +309,7 @@ const bases = new BoundedMap<string, EntryDefinition>(RECENT);
 
 /** Returns the definition that validated the stored entries. It can be older than the newest draft. */
 async function basisFor(deps: Pick<Deps, "store">, orb: string, head: ExistingOrb): Promise<EntryDefinition> {
-  if (head.basis === head.revision) return head;
+  if (head.basis === head.revision) return { ...head, names: head.names };
   const key = `${orb}/${head.basis}/${head.seq}/${head.at}`;
   const known = bases.get(key);
   if (known !== undefined) return known;
@@ -197,14 +332,16 @@ export async function definitionFor(
   if (read?.live) return read.live;
   const head = await orbHead(deps, orb);
   if (!exists(head)) return null;
-  const { revision, document } = await basisFor(deps, orb, head);
+  const { revision, document, names } = await basisFor(deps, orb, head);
   const waiting = { fence: read?.fence, pending: read?.pending };
-  return { orb, revision, document, compiled: compiled(orb, revision, document), ...waiting };
+  return { orb, revision, document, compiled: compiled(orb, revision, document, names), ...waiting };
 }
 
 function liveFrom(record: LiveRecord): LiveOrb | null {
-  const { orb, revision, document, fence, work } = record;
+  const { orb, revision, document, names, scheduled, work } = record;
   if (document === null) return null;
+  const fence = fenceOf(record);
   const pending = work?.claims;
-  return { orb, revision, document, compiled: compiled(orb, revision, document), fence, pending };
+  const found = compiled(orb, revision, document, names);
+  return { orb, revision, document, compiled: found, fence, pending, scheduled };
 }

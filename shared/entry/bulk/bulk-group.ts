@@ -1,20 +1,35 @@
+/** Writes the entries of a bulk upload in atomic batches, in the order of their lines. */
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
+import { type RetryPolicy, retry } from "../../kernel/retry.ts";
+import { isUnsure } from "../../store/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
+import { tendWritten } from "../listed/upkeep.ts";
+import type { IdempotencyClaim } from "../model/idempotency.ts";
 import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { tendIndexes } from "../ordered/upkeep.ts";
-import type { NewEntry } from "../write/create.ts";
+import type { NewEntry, NewEntryWrite } from "../write/create.ts";
+import type { LineClaim, UploadClaims } from "./bulk-claims.ts";
+import type { Matchable } from "./match.ts";
 
 export interface Item {
   line: number;
   by: OrbContext;
   entry: NewEntry;
-  write: EntryWrite;
+  write: EntryWrite & Pick<NewEntryWrite, "made">;
   messages: Append[];
   bytes: number;
+  /** The line's own key, if the request has one too. Unless the write has a key, it is stored with those of the batch. */
+  claim?: LineClaim | undefined;
+  /** What the line is matched by. If another client creates the entry first, the line updates it. */
+  match?: Matchable | undefined;
+  /** Where an upload without room for further keys in memory would have stored the line's key. */
+  lookup?: IdempotencyClaim | undefined;
+  /** Whether the line's key was looked for among those that have a message each. */
+  lookedUp?: boolean | undefined;
 }
 
 export function asError(error: unknown): AppError {
@@ -24,15 +39,14 @@ export function asError(error: unknown): AppError {
 }
 
 /**
- * Splits entries into those that one atomic batch can write together, and the rest. In one batch, all entries that
- * refer to the same other entry must expect the same revision of it. Also, a batch can replace the message of a subject
- * (such as the record of a file) only once.
+ * Splits entries into runs that one atomic batch can write, without changing their order. In one batch, all entries
+ * that refer to the same other entry must expect the same revision of it. Also, a batch can replace the message of a
+ * subject (such as the record of a file) only once.
  */
-export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item[] } {
-  const met = new Map<string, number>();
-  const rewritten = new Set<string>();
-  const agreed: Item[] = [];
-  const apart: Item[] = [];
+export function runsOf(items: readonly Item[]): Item[][] {
+  const runs: Item[][] = [];
+  let met = new Map<string, number>();
+  let rewritten = new Set<string>();
   for (const item of items) {
     const targets = item.messages.flatMap(({ expect }) =>
       expect?.subject === undefined ? [] : [{ subject: expect.subject, seq: expect.seq }],
@@ -43,39 +57,104 @@ export function byTargets(items: readonly Item[]): { agreed: Item[]; apart: Item
     const differs =
       targets.some(({ subject, seq }) => (met.get(subject) ?? seq) !== seq) ||
       own.some((subject) => rewritten.has(subject));
-    (differs ? apart : agreed).push(item);
-    if (differs) continue;
+    if (differs || runs.length === 0) {
+      runs.push([]);
+      met = new Map();
+      rewritten = new Set();
+    }
+    runs.at(-1)?.push(item);
     for (const { subject, seq } of targets) met.set(subject, seq);
     for (const subject of own) rewritten.add(subject);
   }
-  return { agreed, apart };
+  return runs;
+}
+
+/** Repeats a write whose outcome is unknown. The attempts take about 20 seconds. */
+const UNTIL_KNOWN: RetryPolicy = {
+  attempts: 12,
+  after: (error) => isUnsure(error) && !(error instanceof OutcomeUnknown),
+  pauseMs: (attempt) => Math.min(2_500, 100 * 2 ** attempt) * (0.5 + Math.random() / 2),
+  failed: (cause) => new OutcomeUnknown(cause),
+};
+
+/**
+ * Repeats a write until its outcome is known. The write must have no effect if an earlier attempt has succeeded.
+ * @throws AppError timeout `broker_timeout` if the broker does not say for about 20 seconds whether it has stored
+ *   the write
+ */
+export function untilKnown<T>(write: () => Promise<T>): Promise<T> {
+  return retry(UNTIL_KNOWN, write);
+}
+
+/** Thrown if the broker may have stored a write, and does not respond. Ends the upload: no line counts as refused. */
+class OutcomeUnknown extends AppError {
+  constructor(cause: unknown) {
+    const detail =
+      "The platform's storage does not respond. Some of the lines without a result may have been written. Send the upload again with the same Idempotency-Key, if it had one, and the same keys of the lines: each line is written only once.";
+    super("timeout", "broker_timeout", detail, { retryAfter: 1, cause });
+  }
+}
+
+/** Returns which entries exist. Asks the leader, because a replica may not have the newest writes yet. */
+async function existing(deps: Deps, orb: string, items: readonly Item[]): Promise<boolean[]> {
+  const read = items.map(({ write }) => deps.store.get(streams.orb(orb), subjects.entryLog(write.address)));
+  return (await Promise.all(read)).map((message) => message !== null);
 }
 
 /**
- * Writes a group of entries as one atomic batch. Returns false if another process changed some of the data first. Then
- * nothing was written.
+ * Writes entries as one atomic batch. Returns false if another process changed some of the data first. Then nothing was
+ * written.
+ * @param claims where the keys of the lines are stored
+ * @throws OutcomeUnknown
+ * @throws RejectedWrite, StreamMissing if the broker stored nothing for another reason
  */
 export async function writeTogether(
   deps: Deps,
   orb: string,
   items: readonly Item[],
-  failed: Map<number, AppError>,
+  claims: UploadClaims | undefined,
 ): Promise<boolean> {
-  const stream = streams.orb(orb);
-  try {
-    await deps.store.batch(stream, merged(orb, items));
-    for (const { by, write } of items) tendIndexes(deps, by, write.address, write.claims.adds);
-    return true;
-  } catch (error) {
-    if (error instanceof Conflict || error instanceof StreamMissing) return false;
-    // The broker did not respond. Report the error for each line of this group, and continue with the next group.
-    const failure = asError(error);
-    for (const { line } of items) failed.set(line, failure);
-    return true;
+  let unsure = false;
+  const { messages, ends } = merged(orb, items);
+  const keyed = items.flatMap(({ claim, write }, index) =>
+    claim === undefined || write.idempotency !== undefined
+      ? []
+      : [{ claim, distance: messages.length - (ends[index] ?? 0) }],
+  );
+  // A batch with keys that have a message each stores one together with them too, so that no upload misses them.
+  const own = items.some((item) => item.claim !== undefined && item.write.idempotency !== undefined);
+  const claim = keyed.length === 0 && !own ? undefined : claims?.message(keyed, own);
+  if (claim !== undefined) messages.push(claim);
+  const written = await untilKnown(async () => {
+    try {
+      // Each new entry expects an empty log, so a repeated batch cannot write anything twice.
+      const seq = await deps.store.batch(streams.orb(orb), messages);
+      if (claim !== undefined) claims?.stored(claim, seq);
+      return true;
+    } catch (error) {
+      // If an earlier attempt has stored the batch, its own entries cause the conflict.
+      if (error instanceof Conflict) return unsure && (await existing(deps, orb, items)).includes(true);
+      unsure = true;
+      throw error;
+    }
+  });
+  if (claim !== undefined && (unsure || !written)) await untilKnown(async () => claims?.refresh());
+  if (!written) return false;
+  for (const { by, write } of items) {
+    tendIndexes(deps, by, write.address, write.claims.adds);
+    tendWritten(deps, by, write);
   }
+  return true;
 }
 
-function merged(orb: string, items: readonly Item[]): Append[] {
+/** Returns whether an entry exists already, because an attempt with an unknown outcome has stored it. */
+export async function isStored(deps: Deps, orb: string, item: Item): Promise<boolean> {
+  return (await existing(deps, orb, [item])).includes(true);
+}
+
+/** Returns the messages of a batch, and the index of the last message of each entry, which is its revision. */
+function merged(orb: string, items: readonly Item[]): { messages: Append[]; ends: number[] } {
+  const ends: number[] = [];
   const seen = new Set<string>();
   const expected = new Set<string>();
   // If the application's definition has changed since the entries were validated, the batch must fail.
@@ -104,6 +183,7 @@ function merged(orb: string, items: readonly Item[]): Append[] {
       if (message.rollup === true) seen.add(message.subject);
       out.push(next);
     }
+    ends.push(out.length - 1);
   }
-  return out;
+  return { messages: out, ends };
 }

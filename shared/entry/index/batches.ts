@@ -1,7 +1,7 @@
 import { READ_BYTES, type ReadBudget } from "../../store/budget.ts";
 import { TooMuch } from "../../store/types.ts";
 
-interface Part<W, R> {
+export interface Part<W, R> {
   wanted: readonly W[];
   result: R;
 }
@@ -29,5 +29,21 @@ export async function* inBatches<W, R>(
     if (part.length === budget.fitting && 2 * (budget.spent - before) < READ_BYTES) budget.fitting *= 2;
     at += part.length;
     yield { wanted: part, result };
+  }
+}
+
+/** Reads the next part while the caller works with the one before it. */
+export async function* ahead<T>(parts: AsyncGenerator<T>): AsyncGenerator<T> {
+  try {
+    for (let next = parts.next(); ; ) {
+      const { done, value } = await next;
+      if (done === true) return;
+      next = parts.next();
+      // An error is thrown when the caller asks for the part.
+      next.catch(() => {});
+      yield value;
+    }
+  } finally {
+    await parts.return(undefined);
   }
 }

@@ -4,7 +4,7 @@ import type { Config, Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
-import type { Consistency } from "../../store/types.ts";
+import { Conflict, type Consistency } from "../../store/types.ts";
 import {
   formKeys,
   hasForms,
@@ -12,13 +12,27 @@ import {
   isUniqueKey,
   keySubject,
   mayNeedForms,
+  nameOfToken,
   parseKey,
   secretOf,
 } from "../model/index-keys.ts";
 import type { EntryWrite, Guard } from "../model/messages.ts";
-import { addressOf, type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.ts";
+import { namedEntry, withNames } from "../model/names.ts";
+import {
+  addressOf,
+  type LoadedEntry,
+  type OrbContext,
+  parseEntry,
+  type StoredEntry,
+} from "../model/resolve.ts";
 import { openValues } from "../model/sealing.ts";
-import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  type RevisionState,
+  type StoredSnapshot,
+  snapshotOf,
+} from "../model/snapshot.ts";
 import { inBatches } from "./batches.ts";
 
 export interface EntryKeys {
@@ -34,11 +48,31 @@ export interface EntryKeys {
  */
 export async function publishedOf(
   deps: Pick<Deps, "store">,
+  schema: CompiledSchema | undefined,
   { head, address }: Pick<LoadedEntry, "head" | "address">,
   consistency: Consistency = "leader",
 ): Promise<EntrySnapshot | null> {
   if (head.publishedRevision === null) return null;
   if (head.revision === head.publishedRevision) return head;
+  const older = await olderPublished(deps, { head, address }, consistency);
+  return older === null ? null : withNames(schema, older);
+}
+
+/** Returns the published revision as it is stored. */
+export async function storedPublished(
+  deps: Pick<Deps, "store">,
+  { head, address }: Pick<StoredEntry, "head" | "address">,
+): Promise<StoredSnapshot | null> {
+  if (head.publishedRevision === null) return null;
+  if (head.revision === head.publishedRevision) return head;
+  return olderPublished(deps, { head, address }, "leader");
+}
+
+async function olderPublished(
+  deps: Pick<Deps, "store">,
+  { head, address }: { head: RevisionState; address: EntryAddress },
+  consistency: Consistency,
+): Promise<StoredSnapshot | null> {
   if (head.publishedSeq === null) return null;
   return snapshotOf(await deps.store.getSeq(streams.orb(address.orb), head.publishedSeq, { consistency }));
 }
@@ -75,12 +109,22 @@ export async function entryKeys(
   if (schema === undefined || head.status === "DELETED" || certain) {
     return { claims: head.claims, liveClaims: head.liveClaims, stale: false };
   }
-  const published = head.liveClaims === null ? null : await publishedOf(deps, entry);
+  const published = head.liveClaims === null ? null : await publishedOf(deps, schema, entry);
   const claims = (await ofValues(deps, schema, head, indexKeysOf)) ?? head.claims;
   const liveClaims =
     published === null ? null : ((await ofValues(deps, schema, published, indexKeysOf)) ?? head.liveClaims);
   const same = equal(claims, head.claims) && equal(liveClaims, head.liveClaims);
   return { claims, liveClaims, stale: !follows || !same };
+}
+
+/** Returns the newest revision of an entry, and the published one if it is another. */
+async function shownRevisions(
+  deps: Deps,
+  schema: CompiledSchema,
+  entry: LoadedEntry,
+): Promise<EntrySnapshot[]> {
+  const published = entry.head.liveClaims === null ? null : await publishedOf(deps, schema, entry);
+  return published === null ? [entry.head] : [entry.head, published];
 }
 
 /**
@@ -94,8 +138,7 @@ export async function formsOf(
 ): Promise<Map<string, string[]>> {
   const forms = new Map<string, string[]>();
   if (!hasForms(schema)) return forms;
-  const published = entry.head.liveClaims === null ? null : await publishedOf(deps, entry);
-  for (const snapshot of [entry.head, ...(published === null ? [] : [published])]) {
+  for (const snapshot of await shownRevisions(deps, schema, entry)) {
     const some = await ofValues(deps, schema, snapshot, formKeys);
     for (const [key, written] of some ?? []) forms.set(key, written);
   }
@@ -168,7 +211,7 @@ export async function readReservations(
     budget.require(FEWER_VALUES);
     for (const log of logs) {
       const message = result.get(log);
-      const entry = parseEntry(message);
+      const entry = namedEntry(context.compiled, parseEntry(message));
       for (const key of keysBy.get(log) ?? []) {
         const owner = others.get(key) ?? "";
         if (entry !== null && (await ownsNow(charged, context, schema, entry, key)))
@@ -187,11 +230,21 @@ export interface KeptEntry {
   next: EntrySnapshot;
 }
 
+/** What a look-up of reservations knows of the write. */
+interface Writing {
+  /**
+   * The entry as stored. Older versions allowed two entries to have the same value in different Unicode forms. Such an
+   * entry may keep its value.
+   */
+  keeping?: KeptEntry | undefined;
+  /** Keys of values that the platform chose. If another entry took one, another attempt chooses another value. */
+  made?: readonly string[] | undefined;
+}
+
 /**
  * Returns which other entries own the unique values that a write gives an entry.
- * @param keeping the entry as stored. Older versions allowed two entries to have the same value in different Unicode
- *   forms. Such an entry may keep its value.
  * @throws AppError conflict `unique_conflict` if other entries own some of the values
+ * @throws Conflict if other entries have taken values that the platform chose
  */
 export async function lookUpReservations(
   deps: Deps,
@@ -199,14 +252,15 @@ export async function lookUpReservations(
   schema: CompiledSchema,
   address: EntryAddress,
   keys: readonly string[],
-  keeping?: KeptEntry,
+  { keeping, made = [] }: Writing = {},
 ): Promise<ReservationState> {
   const wanted = keys.filter(isUniqueKey).map((key) => [key, address.id] as const);
   const state = await readReservations(deps, context, schema, new Map(wanted));
   if (state.taken.size === 0) return state;
   const kept = keeping === undefined ? undefined : await sharedBefore(deps, schema, keeping);
   const refused = [...state.taken.keys()].filter((key) => kept?.has(key) !== true);
-  if (refused.length > 0) throw uniqueConflict(refused.map(taken));
+  if (refused.some((key) => made.includes(key))) throw new Conflict();
+  if (refused.length > 0) throw refusedValues(schema, refused);
   return state;
 }
 
@@ -225,13 +279,14 @@ async function sharedBefore(
  * Finds out which entries own the unique values that a write adds. Call this only after a failed attempt, because the
  * first attempt succeeds without these reads if no entry owns the values.
  */
-export async function withReservations(
+export async function withReservations<T extends EntryWrite & Pick<Writing, "made">>(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
-  write: EntryWrite,
-): Promise<EntryWrite> {
-  const { known, guards } = await lookUpReservations(deps, context, schema, write.address, write.claims.adds);
+  write: T,
+): Promise<T> {
+  const { address, claims, made } = write;
+  const { known, guards } = await lookUpReservations(deps, context, schema, address, claims.adds, { made });
   return { ...write, known, guards: [...(write.guards ?? []), ...guards] };
 }
 
@@ -248,9 +303,18 @@ async function ownsNow(
   return isLive && held.liveClaims?.includes(key) === true;
 }
 
-function taken(key: string): Fault {
-  const { field } = parseKey(key);
-  return { path: `/values/${field}`, code: "unique", message: "is already used by another entry" };
+/** Returns the error for a write that gives an entry unique values of other entries. */
+export function refusedValues(schema: CompiledSchema | undefined, keys: readonly string[]): AppError {
+  return uniqueConflict(keys.map((key) => taken(schema, key)));
+}
+
+function taken(schema: CompiledSchema | undefined, key: string): Fault {
+  const field = nameOfToken(schema, parseKey(key).field);
+  return {
+    path: `/values/${field.replaceAll(".", "/")}`,
+    code: "unique",
+    message: "is already used by another entry",
+  };
 }
 
 function uniqueConflict(errors: Fault[]): AppError {

@@ -2,19 +2,23 @@ import type { Deps } from "../../deps.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
-import { type LoadedEntry, nullIfMissing, parseEntry } from "../model/resolve.ts";
-import { inBatches } from "./batches.ts";
+import { nullIfMissing, parseEntry, type StoredEntry } from "../model/resolve.ts";
+import { ahead, inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;
 
-/** Yields pages of existing entries, oldest first. May miss entries that are created during the scan. */
+/**
+ * Yields pages of existing entries, oldest first. May miss entries that are created during the scan.
+ * @param upTo reads the entries as they were at this sequence number of the stream. Only for streams without replicas
+ */
 export async function* scanEntries(
   deps: Pick<Deps, "store">,
   orb: string,
   home?: Home,
-): AsyncGenerator<LoadedEntry[]> {
+  upTo?: number,
+): AsyncGenerator<StoredEntry[]> {
   const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
-  yield* walk(deps, orb, { filter, fromSeq: 1, maxBytes: indexBytes(ENTRIES_PER_PAGE) });
+  yield* walk(deps, orb, { filter, fromSeq: 1, maxBytes: indexBytes(ENTRIES_PER_PAGE), upTo });
 }
 
 /**
@@ -26,7 +30,7 @@ export async function* entriesSince(
   orb: string,
   home: Home,
   seq: number,
-): AsyncGenerator<LoadedEntry[]> {
+): AsyncGenerator<StoredEntry[]> {
   yield* walk(deps, orb, {
     filter: subjects.schemaLogs({ orb, ...home }),
     fromSeq: seq + 1,
@@ -42,8 +46,13 @@ function logIn(subject: string): string {
 async function* walk(
   deps: Pick<Deps, "store">,
   orb: string,
-  { filter, maxBytes, ...start }: { filter: string; fromSeq: number; maxBytes: number },
-): AsyncGenerator<LoadedEntry[]> {
+  {
+    filter,
+    maxBytes,
+    upTo,
+    ...start
+  }: { filter: string; fromSeq: number; maxBytes: number; upTo?: number | undefined },
+): AsyncGenerator<StoredEntry[]> {
   const stream = streams.orb(orb);
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
@@ -54,13 +63,17 @@ async function* walk(
     (await nullIfMissing(
       deps.store.scan(stream, filter, { fromSeq, limit: ENTRIES_PER_PAGE, maxBytes }),
     )) ?? { messages: [], pending: 0 };
-  for await (const messages of scanPages(page, { fromSeq: start.fromSeq, until: newest?.seq ?? 0 })) {
+  const pages = scanPages(page, { fromSeq: start.fromSeq, until: newest?.seq ?? 0 });
+  for await (const messages of ahead(pages)) {
     const some = messages.filter((message) => message.size > 0).map(({ subject }) => logIn(subject));
     const logs = [...new Set(some)];
-    const read = (some: readonly string[], maxBytes: number) => store.getMany(stream, some, { maxBytes });
+    const read = (some: readonly string[], maxBytes: number) =>
+      store.getMany(stream, some, { maxBytes, ...(upTo === undefined ? {} : { upTo }) });
     for await (const { wanted, result } of inBatches(budget, logs, read)) {
       const entries = wanted.map((log) => parseEntry(result.get(log)));
-      yield entries.filter((entry) => entry !== null && entry.head.status !== "DELETED") as LoadedEntry[];
+      yield entries.filter(
+        (entry): entry is StoredEntry => entry !== null && entry.head.status !== "DELETED",
+      );
     }
   }
 }

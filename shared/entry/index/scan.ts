@@ -3,8 +3,8 @@
  * entry.
  */
 import { indexBytes } from "../../store/budget.ts";
-import { type Home, parsedHome, streams } from "../../store/subjects.ts";
-import type { Page, Store, StoredMessage } from "../../store/types.ts";
+import { type Home, lastToken, parsedHome, streams } from "../../store/subjects.ts";
+import type { Page, ScanOptions, Store, StoredMessage } from "../../store/types.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 
 export interface IndexEntry extends Home {
@@ -26,7 +26,7 @@ export async function readPage(
   store: Store,
   orb: string,
   filter: string,
-  options: { fromSeq: number; limit: number },
+  options: Pick<ScanOptions, "fromSeq" | "limit" | "roughly">,
 ): Promise<Page> {
   const page = await nullIfMissing(
     store.scan(streams.orb(orb), filter, { ...options, maxBytes: indexBytes(options.limit) }),
@@ -38,14 +38,14 @@ function placeOf(message: StoredMessage, { home, literal }: IndexScan): IndexEnt
   if (message.size === 0) return undefined;
   const { subject, seq, time } = message;
   if (home !== undefined) {
-    const id = literal === true ? message.text() : subject.slice(subject.lastIndexOf(".") + 1);
+    const id = literal === true ? message.text() : lastToken(subject);
     return { ...home, id, seq, time };
   }
   const [, , type = "", schema = "", id = ""] = subject.split(".");
   return { ...parsedHome(type, schema), id, seq, time };
 }
 
-function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): IndexEntry[] {
+export function placesOf(messages: readonly StoredMessage[], indexScan: IndexScan): IndexEntry[] {
   return messages.map((message) => placeOf(message, indexScan)).filter((place) => place !== undefined);
 }
 
@@ -89,8 +89,12 @@ export async function readPlaces(
   return { places, complete: count <= most, reached };
 }
 
-export interface IndexWindow {
-  places: IndexEntry[];
+/** What {@link messagesInOrder} reads: the filter of an index, and the number of messages of the first read. */
+export type MessageScan = Pick<IndexScan, "orb" | "filter" | "first">;
+
+/** Messages that a scan has read with one request. */
+export interface MessageWindow {
+  messages: StoredMessage[];
   /**
    * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. A backward scan uses
    * this share to estimate at which sequence number to start its next read.
@@ -98,15 +102,36 @@ export interface IndexWindow {
   density: number;
 }
 
+export interface IndexWindow extends Pick<MessageWindow, "density"> {
+  places: IndexEntry[];
+}
+
 export async function* scanForwards(
   store: Store,
   indexScan: IndexScan,
   after: number,
 ): AsyncGenerator<IndexWindow> {
+  for await (const window of messagesForwards(store, indexScan, after)) yield windowOf(window, indexScan);
+}
+
+const windowOf = ({ messages, density }: MessageWindow, indexScan: IndexScan): IndexWindow => ({
+  places: placesOf(messages, indexScan),
+  density,
+});
+
+async function* messagesForwards(
+  store: Store,
+  indexScan: MessageScan,
+  after: number,
+): AsyncGenerator<MessageWindow> {
   let fromSeq = after + 1;
   for (let size = indexScan.first; ; size = Math.min(MAX_WINDOW, size * 4)) {
-    const page = await readPage(store, indexScan.orb, indexScan.filter, { fromSeq, limit: size });
-    yield { places: placesOf(page.messages, indexScan), density: 0 };
+    const page = await readPage(store, indexScan.orb, indexScan.filter, {
+      fromSeq,
+      limit: size,
+      roughly: true,
+    });
+    yield { messages: page.messages, density: 0 };
     const last = page.messages.at(-1);
     if (page.pending === 0 || last === undefined) return;
     fromSeq = last.seq + 1;
@@ -123,23 +148,38 @@ export async function* scanInOrder(
   after: ScanStart | undefined,
   newest: () => Promise<ScanStart | undefined>,
 ): AsyncGenerator<IndexWindow> {
-  if (!descending) {
-    yield* scanForwards(store, indexScan, after?.seq ?? 0);
-    return;
-  }
-  const start = after ?? (await newest());
-  if (start !== undefined) yield* scanBackwards(store, indexScan, start);
+  for await (const window of messagesInOrder(store, indexScan, descending, after, newest))
+    yield windowOf(window, indexScan);
 }
 
 /**
- * Yields entries newest first. The broker can read only forwards, so each page starts at an estimated earlier sequence
+ * Yields the messages of an index, oldest or newest first.
+ * @param newest returns where a scan begins that reads the newest message first
+ */
+export async function* messagesInOrder(
+  store: Store,
+  indexScan: MessageScan,
+  descending: boolean,
+  after: ScanStart | undefined,
+  newest: () => Promise<ScanStart | undefined>,
+): AsyncGenerator<MessageWindow> {
+  if (!descending) {
+    yield* messagesForwards(store, indexScan, after?.seq ?? 0);
+    return;
+  }
+  const start = after ?? (await newest());
+  if (start !== undefined) yield* messagesBackwards(store, indexScan, start);
+}
+
+/**
+ * Yields messages newest first. The broker can read only forwards, so each page starts at an estimated earlier sequence
  * number.
  */
-async function* scanBackwards(
+async function* messagesBackwards(
   store: Store,
-  indexScan: IndexScan,
+  indexScan: MessageScan,
   before: ScanStart,
-): AsyncGenerator<IndexWindow> {
+): AsyncGenerator<MessageWindow> {
   let upper = before.seq;
   let density = before.density > 0 ? before.density : USUAL_DENSITY;
   let want = indexScan.first;
@@ -149,6 +189,7 @@ async function* scanBackwards(
     const page = await readPage(store, indexScan.orb, indexScan.filter, {
       fromSeq: from,
       limit: want * 3 + 32,
+      roughly: true,
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     if (inside.length === page.messages.length && page.pending > 0) {
@@ -160,7 +201,7 @@ async function* scanBackwards(
     }
     density = Math.max(inside.length, 0.5) / (upper - from);
     upper = from;
-    yield { places: placesOf(inside, indexScan).reverse(), density };
+    yield { messages: inside.reverse(), density };
     want = Math.min(MAX_WINDOW, want * 4);
   }
 }

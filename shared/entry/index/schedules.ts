@@ -6,20 +6,24 @@
  */
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
+import { retry } from "../../kernel/retry.ts";
 import { PAIR_BYTES } from "../../store/budget.ts";
+import { isConflict, nullOnConflict } from "../../store/pages.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../../store/subjects.ts";
-import { type Append, Conflict } from "../../store/types.ts";
+import type { Append } from "../../store/types.ts";
+import { liveCopy } from "../model/names.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
-  liveCopy,
   liveCopyOf,
+  type RevisionState,
+  type StoredSnapshot,
   snapshotOf,
   TOMBSTONE_SECONDS,
   tombstone,
   visible,
 } from "../model/snapshot.ts";
-import { publishedOf } from "./entry-keys.ts";
+import { storedPublished } from "./entry-keys.ts";
 
 /** Maximum delay of a scheduled message in milliseconds: the broker's interval, plus time for a slow disk. */
 const LATE_MS = 600;
@@ -61,8 +65,8 @@ function schedule(
 export function publishMessages(
   address: EntryAddress,
   role: LiveRole,
-  published: EntrySnapshot,
-  previous: EntrySnapshot | null,
+  published: StoredSnapshot,
+  previous: RevisionState | null,
   now: number,
 ): Append[] {
   const { liveFrom, liveTo, revision } = published;
@@ -103,7 +107,7 @@ export function liveTombstone(
   };
 }
 
-export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Append[] {
+export function cancelMessages(address: EntryAddress, head: RevisionState): Append[] {
   const revision = head.publishedRevision;
   if (revision === null) return [];
   const cancel = (edge: "open" | "close"): Append => ({
@@ -122,7 +126,7 @@ export function cancelMessages(address: EntryAddress, head: EntrySnapshot): Appe
  * Returns those of the times `validFrom` and `validTo` at which the broker may still execute a cancelled schedule,
  * because they are near.
  */
-function nearEdges(head: EntrySnapshot, now: number): number[] {
+function nearEdges(head: RevisionState, now: number): number[] {
   return [head.liveFrom, head.liveTo]
     .filter((edge) => edge !== null)
     .map((edge) => Date.parse(edge))
@@ -137,7 +141,7 @@ export async function repairAfterCancel(
   deps: Deps,
   address: EntryAddress,
   role: LiveRole,
-  before: EntrySnapshot,
+  before: RevisionState,
 ): Promise<void> {
   const now = deps.clock.now();
   const edges = before.publishedRevision === null ? [] : nearEdges(before, now);
@@ -152,7 +156,7 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
   const stream = streams.orb(address.orb);
   const log = subjects.entryLog(address);
   const subject = subjects.entryLive(address, role);
-  for (let attempt = 0; attempt < 5; attempt++) {
+  const repair = async () => {
     const found = await nullIfMissing(deps.store.getMany(stream, [log, subject], { maxBytes: PAIR_BYTES }));
     if (found === null) return false;
     const headMessage = found.get(log);
@@ -163,28 +167,24 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
     const shown = head !== null && visible(head, now);
     if (shown ? copy?.revision === head.publishedRevision : copy === null) return false;
     const expect = { seq: live?.seq ?? 0 };
-    try {
-      if (!shown) {
-        if (copy === null) return false;
-        const by = { ...copy, revision: head?.revision ?? copy.revision };
-        await deps.store.append(stream, {
-          ...liveTombstone(address, role, by, new Date(now).toISOString()),
-          expect,
-        });
-      } else {
-        const published = await publishedOf(deps, { head, address });
-        if (published === null) return false;
-        await deps.store.append(stream, {
-          subject,
-          data: JSON.stringify(liveCopy(published)),
-          rollup: true,
-          expect,
-        });
-      }
-      return true;
-    } catch (error) {
-      if (!(error instanceof Conflict)) throw error;
+    if (!shown) {
+      if (copy === null) return false;
+      const by = { ...copy, revision: head?.revision ?? copy.revision };
+      await deps.store.append(stream, {
+        ...liveTombstone(address, role, by, new Date(now).toISOString()),
+        expect,
+      });
+    } else {
+      const published = await storedPublished(deps, { head, address });
+      if (published === null) return false;
+      await deps.store.append(stream, {
+        subject,
+        data: JSON.stringify(liveCopy(published)),
+        rollup: true,
+        expect,
+      });
     }
-  }
-  return false;
+    return true;
+  };
+  return (await nullOnConflict(retry({ attempts: 5, after: isConflict }, repair))) ?? false;
 }

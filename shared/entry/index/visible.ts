@@ -1,12 +1,14 @@
 import type { Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Values } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
 import { ofFields, readableIn } from "../model/fields.ts";
-import { type Presentation, presentValues } from "../model/localize.ts";
+import { fallbacksOf, type Presentation, presentValues, type Source } from "../model/localize.ts";
 import { maskValues } from "../model/masking.ts";
+import { withNames } from "../model/names.ts";
 import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
@@ -15,6 +17,7 @@ import {
   hasDraft,
   liveCopyOf,
   nextEdge,
+  type StoredSnapshot,
   snapshotOf,
   viewWith,
   visible,
@@ -68,8 +71,9 @@ export async function readLive(
   return Promise.all(
     places.map(async ({ address, log, live }, at): Promise<ListedEntry | undefined> => {
       const schema = wanted[at]?.schema;
-      const head = heads[at] ?? null;
-      if (schema === undefined || head === null) return undefined;
+      const stored = heads[at] ?? null;
+      if (schema === undefined || stored === null) return undefined;
+      const head = withNames(schema, stored);
       const edge = nextEdge(head, now);
       if (edge !== undefined) deps.expires?.(edge);
       if (!visible(head, now)) return undefined;
@@ -77,8 +81,9 @@ export async function readLive(
       const seen = { schema, address, head, newest: head.revision, bytes };
       if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
       const copy = liveCopyOf(messages.get(live));
-      if (copy?.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, copy) };
-      const published = await publishedOf(deps, { head, address }, consistency);
+      if (copy?.revision === head.publishedRevision)
+        return { ...seen, shown: maskedRevision(schema, withNames(schema, copy)) };
+      const published = await publishedOf(deps, schema, { head, address }, consistency);
       return published === null ? undefined : { ...seen, shown: maskedRevision(schema, published) };
     }),
   );
@@ -94,7 +99,7 @@ async function lastOf(
   places: readonly { log: string; live: string }[],
   consistency: Consistency,
   maxBytes: number,
-): Promise<{ messages: Map<string, StoredMessage>; heads: (EntrySnapshot | null)[] }> {
+): Promise<{ messages: Map<string, StoredMessage>; heads: (StoredSnapshot | null)[] }> {
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
   const together = store.isCached !== true && maxBytes <= SMALL_BYTES;
   const messages = await read(places.flatMap(({ log, live }) => (together ? [log, live] : [log])));
@@ -145,6 +150,8 @@ export function seenBy<T extends VisibleEntry>(caller: Principal, seen: T): T {
 /** An entry in a response. `expand` contains referenced entries, or null if the caller cannot see them. */
 export interface RuntimeEntry extends EntryView {
   expand?: Record<string, unknown>;
+  /** For each field whose value is that of another language or market than asked for: which one. */
+  fallback?: Record<string, Source>;
 }
 
 /** Returns an entry for a response, and adds the languages of its values to `languages`. */
@@ -154,5 +161,11 @@ export function presentEntry(
   languages: Set<string>,
 ): RuntimeEntry {
   const values = presentValues(schema, shown.values, presentation, languages);
-  return viewWith(shown, values, { module: schema.module, schema: schema.id });
+  const view = viewWith(shown, values, { module: schema.module, schema: schema.id });
+  const { choice } = presentation;
+  const sources = Object.keys(values).flatMap((name) => {
+    const field = schema.fields.get(name);
+    return field === undefined ? [] : fallbacksOf(field, shown.values as Values, choice);
+  });
+  return sources.length === 0 ? view : { ...view, fallback: Object.fromEntries(sources) };
 }

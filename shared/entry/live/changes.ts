@@ -3,19 +3,25 @@ import { pause } from "../../kernel/pause.ts";
 import { PAIR_BYTES, READ_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
-import { type EntrySnapshot, type LiveCopy, snapshotOf, type Tombstone } from "../model/snapshot.ts";
+import {
+  type RevisionState,
+  type StoredCopy,
+  type StoredSnapshot,
+  snapshotOf,
+  type Tombstone,
+} from "../model/snapshot.ts";
 
 /** An entry was purged while its earlier revisions were being read, so its earlier state is unknown. */
 export class HistoryErased extends Error {}
 
 /** The state of an entry right before or after a message of the stream. */
 export interface EntryState {
-  head: EntrySnapshot;
+  head: StoredSnapshot;
   /**
    * Reads the published revision. Returns null if there is none.
    * @throws HistoryErased if the revision no longer exists
    */
-  published: () => Promise<EntrySnapshot | null>;
+  published: () => Promise<StoredSnapshot | null>;
 }
 
 /**
@@ -74,7 +80,7 @@ export async function changesIn(
   const read = messages.map(readOf);
   const { heads, missing } = await headsBefore(store, read, options);
   const stored = new Map(messages.map((message) => [message.seq, message]));
-  const stateOf = (head: EntrySnapshot) => entryState(store, options.orb, head, stored);
+  const stateOf = (head: StoredSnapshot) => entryState(store, options.orb, head, stored);
   const states = new Map([...heads].map(([id, head]) => [id, stateOf(head)]));
   const changes: Change[] = [];
   for (const { message, id, role } of read) {
@@ -101,9 +107,9 @@ export async function changesIn(
  * Returns how a message about a published copy changed the entry. Returns undefined if a new revision in the entry's
  * log reports the same change, so that it is not reported twice.
  */
-function kindOf(message: StoredMessage, head: EntrySnapshot | undefined): Change["kind"] | undefined {
+function kindOf(message: StoredMessage, head: RevisionState | undefined): Change["kind"] | undefined {
   if (message.size === 0) return undefined;
-  const body = message.json<LiveCopy | Tombstone>();
+  const body = message.json<StoredCopy | Tombstone>();
   if ("tombstone" in body) {
     if (head === undefined) return "lost";
     return head.liveTo === null ? undefined : "close";
@@ -119,7 +125,7 @@ async function headsBefore(
   store: Store,
   read: readonly Read[],
   { orb, home, from, replicated }: ChangesOptions,
-): Promise<{ heads: Map<string, EntrySnapshot>; missing: Set<string> }> {
+): Promise<{ heads: Map<string, StoredSnapshot>; missing: Set<string> }> {
   // The revision number of each entry's first revision in `read`. Undefined if `read` contains only published copies or
   // the deletion of the entry.
   const first = new Map<string, number | undefined>();
@@ -127,7 +133,7 @@ async function headsBefore(
     if (first.get(id) === undefined)
       first.set(id, role === "owner" ? snapshotOf(message)?.revision : undefined);
   }
-  const heads = new Map<string, EntrySnapshot>();
+  const heads = new Map<string, StoredSnapshot>();
   const older = [...first].filter(([, revision]) => revision !== 1).map(([id]) => id);
   const result = () => ({ heads, missing: new Set(older.filter((id) => !heads.has(id))) });
   if (from === 0) return result();
@@ -170,10 +176,10 @@ async function getAt(
 function entryState(
   store: Store,
   orb: string,
-  head: EntrySnapshot,
+  head: StoredSnapshot,
   stored: ReadonlyMap<number, StoredMessage>,
 ): EntryState {
-  let published: Promise<EntrySnapshot | null> | undefined;
+  let published: Promise<StoredSnapshot | null> | undefined;
   const read = async () => {
     if (head.publishedRevision === null || head.revision === head.publishedRevision)
       return head.publishedRevision === null ? null : head;

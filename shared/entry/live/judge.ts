@@ -2,19 +2,16 @@
  * Decides what a change of an entry means for a list that a client follows: the list gets the entry, updates it,
  * removes it, or stays the same.
  */
-import type { Actor } from "../../access/actor.ts";
 import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/visible.ts";
+import { withNames } from "../model/names.ts";
 import { addressOf } from "../model/resolve.ts";
-import { type EntrySnapshot, visible } from "../model/snapshot.ts";
-import { matches, type SortValue, sortValues } from "../query/filter.ts";
+import { type RevisionState, visible } from "../model/snapshot.ts";
+import { matches, type SortValue, sortValues, type Work } from "../query/filter.ts";
 import type { ListInput } from "../read/list.ts";
-import { newestFor, shownTo } from "../read/shown.ts";
 import { type Change, type EntryState, HistoryErased } from "./changes.ts";
 
 /** A list as one caller sees it, because callers may see different entries and values. */
-export interface ListView extends Omit<ListInput, "last"> {
-  actor: Actor;
-}
+export type ListView = Omit<ListInput, "last">;
 
 /** An entry of a live list. */
 export interface LiveEntry extends RuntimeEntry {
@@ -34,13 +31,16 @@ export type ListEffect = ListEvent | { type: "lost" };
  *   period has ended
  */
 async function seenIn(
-  { orb, schema, actor, query, choice, latest }: ListView,
-  { head, published }: EntryState,
+  { reading, query, choice }: ListView,
+  { head: stored, published }: EntryState,
   now: number,
   when: "now" | "ever",
+  work: Work | undefined,
 ): Promise<VisibleEntry | undefined> {
-  if (head.status === "DELETED") return undefined;
-  const newest = latest === true ? newestFor(actor, orb, schema, head, now) : undefined;
+  if (stored.status === "DELETED") return undefined;
+  const { schema } = reading;
+  const head = withNames(schema, stored);
+  const newest = reading.latest ? reading.newest(head, now) : undefined;
   let found = newest;
   if (found === undefined) {
     // A client may still show an entry whose `validTo` has passed, so ignore `validTo` here.
@@ -48,10 +48,18 @@ async function seenIn(
     const live = open ? await published() : null;
     if (live === null) return undefined;
     const address = addressOf(schema, head.id);
-    found = { schema, address, head, newest: head.revision, shown: maskedRevision(schema, live) };
+    found = {
+      schema,
+      address,
+      head,
+      newest: head.revision,
+      shown: maskedRevision(schema, withNames(schema, live)),
+    };
   }
-  const seen = shownTo(actor, orb, schema, found);
-  return seen !== undefined && matches(query.conditions, seen.shown, choice) ? seen : undefined;
+  const seen = reading.shown(found);
+  return seen !== undefined && matches(query.conditions, seen.shown, choice, undefined, work)
+    ? seen
+    : undefined;
 }
 
 /** Returns an entry in the form that clients of a live list receive. */
@@ -61,7 +69,7 @@ export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): Live
 }
 
 /** Returns whether two revisions of an entry have the same published revision, `validFrom` and `validTo`. */
-function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
+function sameLive(a: RevisionState, b: RevisionState): boolean {
   return (
     a.status === b.status &&
     a.publishedRevision === b.publishedRevision &&
@@ -74,32 +82,43 @@ function sameLive(a: EntrySnapshot, b: EntrySnapshot): boolean {
  * Returns the effect of a change on the list, or undefined if it does not affect the list. Reports the removal of an
  * entry only if the list contained it, so no event reveals an entry that the caller could not see.
  * @param now milliseconds since the epoch
+ * @param work counts how much is compared
  */
-export async function effectOf(view: ListView, change: Change, now: number): Promise<ListEffect | undefined> {
+export async function effectOf(
+  view: ListView,
+  change: Change,
+  now: number,
+  work?: Work,
+): Promise<ListEffect | undefined> {
   if (change.kind === "lost") return { type: "lost" };
   try {
-    return await eventOf(view, change, now);
+    return await eventOf(view, change, now, work);
   } catch (error) {
     if (error instanceof HistoryErased) return { type: "lost" };
     throw error;
   }
 }
 
-async function eventOf(view: ListView, change: Change, now: number): Promise<ListEvent | undefined> {
+async function eventOf(
+  view: ListView,
+  change: Change,
+  now: number,
+  work: Work | undefined,
+): Promise<ListEvent | undefined> {
   const { before, after, kind, id } = change;
-  const drafts = view.latest === true;
+  const drafts = view.reading.latest;
   if (kind === "write" && !drafts && before !== undefined && after !== undefined) {
     if (sameLive(before.head, after.head)) return undefined;
   }
   // The broker's clock may be ahead of this host's clock, so use the later time.
   const at = Math.max(now, change.time);
-  const seen = after === undefined ? undefined : await seenIn(view, after, at, "now");
+  const seen = after === undefined ? undefined : await seenIn(view, after, at, "now", work);
   if (seen !== undefined) {
     // The published copy was removed before its `validTo`. Ignore this, because a new revision in the log reports the
     // same change.
     if (kind === "close" && !drafts) return undefined;
     return { type: "upsert", entry: liveEntry(view, seen) };
   }
-  const was = before === undefined ? undefined : await seenIn(view, before, at, "ever");
+  const was = before === undefined ? undefined : await seenIn(view, before, at, "ever", work);
   return was === undefined ? undefined : { type: "leave", id };
 }

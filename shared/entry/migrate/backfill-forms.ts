@@ -1,14 +1,16 @@
 /**
- * Reserves the normalized form of stored unique values. Older versions of this software compared values as written,
- * so two spellings of the same text counted as different values.
+ * Adds the index keys of normalized texts. Older versions of this software compared texts as written: two spellings of
+ * the same unique text counted as different values.
  */
+
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { formsOf } from "../index/entry-keys.ts";
-import { scanEntries } from "../index/scan-entries.ts";
-import { hasForms, parseKey } from "../model/index-keys.ts";
+import { entriesSince, scanEntries } from "../index/scan-entries.ts";
+import { hasForms, nameOfToken, parseKey } from "../model/index-keys.ts";
+import { namedEntry } from "../model/names.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
-import { backfillKeys, type MissingKey } from "../write/backfill.ts";
+import { backfillKeys, type MissingKey } from "./backfill.ts";
 
 /** Entries whose values of a unique field differ as written, but are the same after normalization. */
 export interface SharedForm {
@@ -22,30 +24,41 @@ export interface SharedForm {
 
 const PARALLEL = 16;
 
+export interface FilledForms {
+  /** Whether any revision was found, even of deleted entries. */
+  any: boolean;
+  /** Values that several entries share; these entries keep them. */
+  shared: SharedForm[];
+}
+
 /**
  * Reserves the normalized unique values of an application's entries, without new revisions of the entries. Calling it
  * again is safe.
- * @returns values that several entries share; these entries keep them
+ * @param since reads only entries that were written after this sequence number of the stream; 0 for all
  */
-export async function backfillForms(deps: Deps, orb: OrbContext): Promise<SharedForm[]> {
+export async function backfillForms(deps: Deps, orb: OrbContext, since = 0): Promise<FilledForms> {
   const found: SharedForm[] = [];
+  let any = false;
   for (const schema of orb.compiled.byHome.values()) {
     if (!hasForms(schema)) continue;
     const shared = new Map<string, Set<string>>();
     const { home } = schema;
-    for await (const page of scanEntries(deps, orb.orb, home)) {
-      const lacks = await lackingForms(deps, schema, page);
+    const pages = since === 0 ? scanEntries(deps, orb.orb, home) : entriesSince(deps, orb.orb, home, since);
+    for await (const page of pages) {
+      any = true;
+      const entries = page.map((entry) => namedEntry(orb.compiled, entry));
+      const lacks = await lackingForms(deps, schema, entries);
       const claimed = lacks.length === 0 ? undefined : await backfillKeys(deps, orb, schema, lacks);
       for (const [key, ids] of claimed?.shared ?? []) {
         shared.set(key, new Set([...(shared.get(key) ?? []), ...ids]));
       }
     }
     for (const [key, ids] of shared) {
-      const { field } = parseKey(key);
+      const field = nameOfToken(schema, parseKey(key).field);
       found.push({ orb: orb.orb, module: schema.module, schema: schema.id, field, ids: [...ids] });
     }
   }
-  return found;
+  return { any, shared: found };
 }
 
 async function lackingForms(

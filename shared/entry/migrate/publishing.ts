@@ -1,4 +1,5 @@
 /** Prepares stored entries for a new definition: counts and validates them, and adds missing index keys. */
+
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
@@ -6,14 +7,18 @@ import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
-import { formsBefore, publishedOf } from "../index/entry-keys.ts";
+import { ahead } from "../index/batches.ts";
+import { formsBefore, storedPublished } from "../index/entry-keys.ts";
 import { entriesSince, scanEntries } from "../index/scan-entries.ts";
 import { cancelMessages } from "../index/schedules.ts";
-import { isUniqueKey, isWordKey, parseKey } from "../model/index-keys.ts";
+import { isUniqueKey, isWordKey, nameOfToken, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
-import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
-import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "../write/backfill.ts";
+import { namedEntry, namesWithValue, unconverted, withNames } from "../model/names.ts";
+import { nullIfMissing, type OrbContext, type StoredEntry } from "../model/resolve.ts";
+import type { StoredSnapshot } from "../model/snapshot.ts";
+import { neededFaults } from "../values/needed.ts";
 import { fenced, moveEntries } from "../write/move.ts";
+import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "./backfill.ts";
 
 /**
  * Up to this number, entries are counted one by one. Beyond it, the size of the index is used, which may include
@@ -64,6 +69,7 @@ const NAMED = 50;
  * afterwards for entries that were written between the two.
  * @param options.dryRun only searches for duplicates of unique values
  * @param options.since reads only entries that were written after this sequence number
+ * @param options.upTo reads the entries as they were at this sequence number
  * @param options.fresh indexes that are new. Entries may still store keys of an erased index with that name; these keys
  *   do not count
  */
@@ -71,20 +77,23 @@ export async function backfillExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
-  options: { dryRun?: boolean; since?: number; fresh?: ReadonlySet<string> } = {},
+  options: { dryRun?: boolean; since?: number; upTo?: number | undefined; fresh?: ReadonlySet<string> } = {},
 ): Promise<Claimed> {
   const { home } = schema;
   const { orb } = context;
   const pages =
-    options.since === undefined ? scanEntries(deps, orb, home) : entriesSince(deps, orb, home, options.since);
+    options.since === undefined
+      ? scanEntries(deps, orb, home, options.upTo)
+      : entriesSince(deps, orb, home, options.since);
   const holders = new Map<string, Set<string>>();
   const missing: MissingKey[] = [];
   let entries = 0;
   let words = 0;
-  for await (const page of pages) {
+  for await (const page of ahead(pages)) {
     const missingWords: MissingKey[] = [];
     entries += page.length;
-    for (const entry of page) {
+    for (const stored of page) {
+      const entry = namedEntry(context.compiled, stored);
       const keys = await keysOf(deps, context, schema, entry);
       // Older versions allowed two entries to have the same unique value in different spellings. Such entries must not
       // block the new definition.
@@ -102,16 +111,23 @@ export async function backfillExisting(
     // If the publication of the definition fails afterwards, these extra words do no harm.
     if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
   }
-  const duplicates = duplicatesIn([...holders].filter(([, ids]) => ids.size > 1));
+  const duplicates = duplicatesIn(
+    schema,
+    [...holders].filter(([, ids]) => ids.size > 1),
+  );
   if (duplicates.length > 0 || options.dryRun === true) return { entries, written: words, duplicates };
   const { written, shared } = await backfillKeys(deps, context, schema, missing, options.fresh);
-  return { entries, written: words + written, duplicates: duplicatesIn([...shared]) };
+  return { entries, written: words + written, duplicates: duplicatesIn(schema, [...shared]) };
 }
 
-function duplicatesIn(holders: readonly (readonly [string, Iterable<string>])[]): Duplicate[] {
-  return holders
-    .slice(0, NAMED)
-    .map(([key, ids]) => ({ field: parseKey(key).field, ids: [...ids].slice(0, NAMED) }));
+function duplicatesIn(
+  schema: CompiledSchema,
+  holders: readonly (readonly [string, Iterable<string>])[],
+): Duplicate[] {
+  return holders.slice(0, NAMED).map(([key, ids]) => ({
+    field: nameOfToken(schema, parseKey(key).field),
+    ids: [...ids].slice(0, NAMED),
+  }));
 }
 
 /**
@@ -162,25 +178,71 @@ export interface InvalidEntries {
 const CHECKED = 10_000;
 const EXAMPLES = 10;
 
-/** For each field, returns how many entries have a value. */
-export async function valuesStored(
+/** Returns the newest revision of an entry and, if it is another one, the published one. */
+async function revisionsOf(deps: Deps, entry: StoredEntry): Promise<StoredSnapshot[]> {
+  const { head } = entry;
+  const live = head.publishedRevision === head.revision ? null : await storedPublished(deps, entry);
+  return live === null ? [head] : [head, live];
+}
+
+/**
+ * Counts the entries that have a value of a field.
+ * @param fields for each field, its stored names
+ */
+export async function valuesStored<T>(
   deps: Deps,
   orb: string,
   home: Home,
-  fields: readonly string[],
-): Promise<Map<string, number>> {
-  const counts = new Map(fields.map((field) => [field, 0]));
+  fields: ReadonlyMap<T, readonly string[]>,
+): Promise<Map<T, number>> {
+  const counts = new Map([...fields.keys()].map((field) => [field, 0]));
+  const names = [...new Set([...fields.values()].flat())];
   for await (const page of scanEntries(deps, orb, home)) {
     for (const entry of page) {
-      const { head } = entry;
-      const live = head.publishedRevision === head.revision ? head : await publishedOf(deps, entry);
-      for (const field of fields) {
-        const some = [head, live].some((one) => (one?.values[field] ?? null) !== null);
-        if (some) counts.set(field, (counts.get(field) ?? 0) + 1);
-      }
+      const revisions = await revisionsOf(deps, entry);
+      const present = new Set(revisions.flatMap((one) => namesWithValue(one, names)));
+      for (const [field, stored] of fields)
+        if (stored.some((name) => present.has(name))) counts.set(field, (counts.get(field) ?? 0) + 1);
     }
   }
   return counts;
+}
+
+/** Entries that would lose a value, because a field changes its type. */
+export interface LossyEntries {
+  entries: number;
+  /** Some of the entries, each with the reason. */
+  examples: { id: string; reason: string }[];
+}
+
+/**
+ * Finds the entries whose values cannot be converted to the types of a definition, by the names of the fields.
+ * @param since reads only entries that were written after this sequence number
+ */
+export async function lossyEntries(
+  deps: Deps,
+  orb: string,
+  schema: CompiledSchema,
+  since?: number,
+): Promise<Map<string, LossyEntries>> {
+  const found = new Map<string, LossyEntries>();
+  const pages =
+    since === undefined ? scanEntries(deps, orb, schema.home) : entriesSince(deps, orb, schema.home, since);
+  for await (const page of pages) {
+    for (const entry of page) {
+      const revisions = await revisionsOf(deps, entry);
+      const lost = new Map(
+        revisions.flatMap((one) => unconverted(schema, one).map(({ field, reason }) => [field, reason])),
+      );
+      for (const [field, reason] of lost) {
+        const all = found.get(field) ?? { entries: 0, examples: [] };
+        found.set(field, all);
+        all.entries++;
+        if (all.examples.length < NAMED) all.examples.push({ id: entry.head.id, reason });
+      }
+    }
+  }
+  return found;
 }
 
 /** Returns how many stored entries break the rules of the new definition, so that their next write would fail. */
@@ -191,12 +253,14 @@ export async function invalidEntries(
 ): Promise<InvalidEntries> {
   const result: InvalidEntries = { checked: 0, invalid: 0, examples: [] };
   for await (const page of scanEntries(deps, orb, schema.home)) {
-    for (const { head } of page) {
+    for (const stored of page) {
+      const head = withNames(schema, stored.head);
       if (result.checked >= CHECKED) return result;
       result.checked++;
-      const { faults } = validateValues(schema, storedInput(schema, head.values), {
+      const checked = validateValues(schema, storedInput(schema, head.values), {
         existing: head.values as Values,
       });
+      const faults = neededFaults(deps.clock, schema, checked);
       if (faults.length === 0) continue;
       result.invalid++;
       if (result.examples.length < EXAMPLES)

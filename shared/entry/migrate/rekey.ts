@@ -1,7 +1,9 @@
 /**
- * Key rotation: encrypts the newest revision of every entry with the current key, and appends it as a new revision.
+ * Key rotation: encrypts the newest revision of every entry with the current key, and appends it as a new revision. Also
+ * encrypts the pending versions of change sets.
  * Afterwards, older keys are needed only to read older revisions.
  */
+
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
@@ -12,12 +14,14 @@ import { entryKeys } from "../index/entry-keys.ts";
 import { scanEntries } from "../index/scan-entries.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { secretOf } from "../model/index-keys.ts";
+import { namedEntry } from "../model/names.ts";
 import { type LoadedEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { needsReseal, resealValues } from "../model/sealing.ts";
 import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
 import { changeEntry } from "../write/change.ts";
 import { statusOf } from "../write/update.ts";
 import { backfillForms } from "./backfill-forms.ts";
+import { rekeyVersions } from "./rekey-versions.ts";
 
 export interface RekeyProgress {
   entries: number;
@@ -44,13 +48,15 @@ export async function* rekeyEntries(
   requireOperator(actor, "entries.rekey", input.orb.orb);
   const { orb } = input;
   const progress: RekeyProgress = { entries: 0, resealed: 0, failed: [], conflicts: [] };
-  const shared = new Set((await backfillForms(deps, orb)).flatMap(({ ids }) => ids));
+  const filled = await backfillForms(deps, orb);
+  const shared = new Set(filled.shared.flatMap(({ ids }) => ids));
   for await (const page of scanEntries(deps, orb.orb)) {
     // The loop over all entries may take minutes, so read the active definition again for each page.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
     for (let i = 0; i < page.length; i += PARALLEL) {
       await Promise.all(
-        page.slice(i, i + PARALLEL).map(async (entry) => {
+        page.slice(i, i + PARALLEL).map(async (stored) => {
+          const entry = namedEntry(context.compiled, stored);
           const { id } = entry.head;
           try {
             if (!(await isOutdated(deps, context, entry))) return;
@@ -71,6 +77,11 @@ export async function* rekeyEntries(
       conflicts: [...new Set([...shared, ...progress.conflicts])],
     };
   }
+  const versions = await rekeyVersions(deps, (await definitionFor(deps, orb.orb)) ?? orb);
+  progress.resealed += versions.resealed;
+  progress.failed.push(...versions.failed);
+  if (versions.resealed + versions.failed.length > 0)
+    yield { ...progress, conflicts: [...new Set([...shared, ...progress.conflicts])] };
   await audit(deps, { realm: orb.orb, action: "entry", actor, detail: `rekeyed_${progress.resealed}` });
 }
 
@@ -110,7 +121,7 @@ async function resealEntry(deps: Deps, actor: Actor, orb: OrbContext, id: string
           return {
             operation: "reseal",
             status: statusOf(base),
-            values: await resealValues(deps.config, orb.orb, base.id, base.values),
+            values: await resealValues(deps.config, state.schema, base),
             // If the original revision was published, publish the encrypted one too.
             live:
               base.status === "PUBLISHED" && !hasDraft(base) && state.schema !== undefined

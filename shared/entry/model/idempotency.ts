@@ -3,17 +3,20 @@
  * writes, and the repeated ones get its response. The key is stored in the same atomic batch as the change, for 24
  * hours.
  */
+
 import { type Actor, accountOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
+import { canonical } from "../../kernel/json.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
 import { hmacs } from "./index-keys.ts";
-import { nullIfMissing } from "./resolve.ts";
+import { withNames } from "./names.ts";
+import { addressIn, nullIfMissing, type OrbContext, schemaOf } from "./resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
-const LIFETIME_SECONDS = 86_400;
+export const LIFETIME_SECONDS = 86_400;
 
 /** The value of the `Idempotency-Key` header, and the method and path of the request. */
 export interface Idempotency {
@@ -33,6 +36,8 @@ interface StoredClaim {
    * written before its own number is known, so it stores the difference.
    */
   offset: number;
+  /** Subject of what the request wrote, if later writes replace it. The response is then what they have made of it. */
+  replaced?: string;
 }
 
 export interface IdempotencyClaim {
@@ -48,17 +53,6 @@ export interface Replay {
   snapshot: EntrySnapshot;
   seq: number;
   replayed: true;
-}
-
-/** Returns JSON with sorted members, so that equal values give equal text. */
-export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (typeof value !== "object" || value === null) return JSON.stringify(value) ?? "null";
-  const members = Object.entries(value)
-    .filter(([, item]) => item !== undefined)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`);
-  return `{${members.join(",")}}`;
 }
 
 export function checkKey(key: string): string {
@@ -83,11 +77,19 @@ export async function claimOf(
   request: unknown,
 ): Promise<IdempotencyClaim | undefined> {
   if (sent === undefined) return undefined;
-  const key = checkKey(sent.key);
   return {
-    subject: subjectOf(await sha256(JSON.stringify([accountOf(actor), sent.route, key]))),
+    subject: await keySubject(actor, sent, subjectOf),
     bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
   };
+}
+
+/** Returns the subject of a key. @param subjectOf returns the subject for a hash of the caller, the route and the key */
+export async function keySubject(
+  actor: Actor,
+  { key, route }: Idempotency,
+  subjectOf: (hash: string) => string,
+): Promise<string> {
+  return subjectOf(await sha256(JSON.stringify([accountOf(actor), route, checkKey(key)])));
 }
 
 export function idempotencyClaim(
@@ -101,15 +103,27 @@ export function idempotencyClaim(
 }
 
 /**
+ * Returns what an earlier request with the same Idempotency-Key has stored, or null if there was none.
+ * @throws AppError invalid `idempotency_mismatch`
+ */
+export function claimedIn<T extends { body: string }>(
+  claim: IdempotencyClaim,
+  message: StoredMessage | null,
+): T | null {
+  if (message === null || message.data.length === 0) return null;
+  const stored = message.json<T>();
+  if (claim.bodies.includes(stored.body)) return stored;
+  const detail = "This Idempotency-Key was already used for a different request. Use a new key.";
+  throw new AppError("invalid", "idempotency_mismatch", detail);
+}
+
+/**
  * Returns the sequence number of the revision that an earlier request with the same Idempotency-Key created. Returns
  * null if there was no such request.
  */
 export function answeredAt(claim: IdempotencyClaim, message: StoredMessage | null): number | null {
-  if (message === null || message.data.length === 0) return null;
-  const { body, offset } = message.json<StoredClaim>();
-  if (claim.bodies.includes(body)) return message.seq + offset;
-  const detail = "This Idempotency-Key was already used for a different request. Use a new key.";
-  throw new AppError("invalid", "idempotency_mismatch", detail);
+  const stored = claimedIn<StoredClaim>(claim, message);
+  return stored === null || message === null ? null : message.seq + stored.offset;
 }
 
 /**
@@ -121,12 +135,42 @@ export async function replay(
   deps: Deps,
   orb: string,
   claim: IdempotencyClaim | undefined,
+  context: OrbContext | Promise<OrbContext>,
 ): Promise<Replay | null> {
   if (claim === undefined) return null;
-  const seq = answeredAt(claim, await nullIfMissing(deps.store.get(streams.orb(orb), claim.subject)));
-  if (seq === null) return null;
-  const snapshot = snapshotOf(await deps.store.getSeq(streams.orb(orb), seq));
-  if (snapshot === null) {
+  const message = await nullIfMissing(deps.store.get(streams.orb(orb), claim.subject));
+  return answerIn(deps, context, claim, message);
+}
+
+async function answerIn(
+  deps: Deps,
+  context: OrbContext | Promise<OrbContext>,
+  claim: IdempotencyClaim,
+  message: StoredMessage | null,
+): Promise<Replay | null> {
+  const stored = claimedIn<StoredClaim>(claim, message);
+  if (stored === null || message === null) return null;
+  return answerAt(deps, context, message.seq + stored.offset, stored.replaced);
+}
+
+/**
+ * Reads the revision that an earlier request wrote.
+ * @param context the definition whose names the answer has
+ * @param replaced subject of the revision, if a later write may have replaced it
+ */
+export async function answerAt(
+  deps: Deps,
+  context: OrbContext | Promise<OrbContext>,
+  seq: number,
+  replaced?: string,
+): Promise<Replay> {
+  const { orb, compiled } = await context;
+  const stream = streams.orb(orb);
+  const written = await deps.store.getSeq(stream, seq);
+  const message =
+    written === null && replaced !== undefined ? await deps.store.get(stream, replaced) : written;
+  const stored = snapshotOf(message);
+  if (message === null || stored === null) {
     // A broker that is shutting down may wrongly report that there is no message. Believe the report only if the stream
     // has messages up to this sequence number.
     const info = await deps.store.streamInfo(streams.orb(orb));
@@ -137,10 +181,37 @@ export async function replay(
       "The response to this Idempotency-Key has been erased together with its entry. Use a new key.",
     );
   }
-  return { snapshot, seq, replayed: true };
+  const schema = schemaOf(compiled, addressIn(message.subject));
+  return { snapshot: withNames(schema, stored), seq: message.seq, replayed: true };
 }
 
-export function claimMessage(claim: IdempotencyClaim, offset: number): Append {
-  const body: StoredClaim = { v: 1, body: claim.bodies[0] ?? "", offset };
+/** Maximum bytes of a stored claim: a few short members. */
+const CLAIM_BYTES = 512;
+
+/**
+ * Looks for the responses to earlier requests with the same idempotency keys, in one read. May miss recent ones: the
+ * write of their claim then meets a conflict, and {@link replay} finds the response.
+ * @returns a function that returns the response to an earlier request, or null; it throws the same errors as replay
+ */
+export async function replays(
+  deps: Deps,
+  context: OrbContext,
+  claims: readonly IdempotencyClaim[],
+): Promise<(claim: IdempotencyClaim) => Promise<Replay | null>> {
+  const wanted = [...new Set(claims.map(({ subject }) => subject))];
+  const maxBytes = CLAIM_BYTES * wanted.length;
+  const read = deps.store.getMany(streams.orb(context.orb), wanted, { maxBytes, consistency: "stale" });
+  const found = wanted.length === 0 ? null : await nullIfMissing(read);
+  return async (claim) => answerIn(deps, context, claim, found?.get(claim.subject) ?? null);
+}
+
+/** @param replaced subject of what the request writes, if later writes replace it */
+export function claimMessage(claim: IdempotencyClaim, offset: number, replaced?: string): Append {
+  const body: StoredClaim = {
+    v: 1,
+    body: claim.bodies[0] ?? "",
+    offset,
+    ...(replaced === undefined ? {} : { replaced }),
+  };
   return { subject: claim.subject, data: JSON.stringify(body), expect: { seq: 0 }, ttl: LIFETIME_SECONDS };
 }

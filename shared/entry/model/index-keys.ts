@@ -4,15 +4,18 @@
  * - `u.<field>.<token>`: the entry owns a unique value
  * - `e.<field>.<token>`: a field has a value
  * - `r.<field>.<target id>`: a field refers to another entry
- * - `o.<field>.<value as JSON>`: a field with an ordered index has a value, or none (`null`)
+ * - `o.<index>.<value as JSON>`: a field with an ordered index has a value or sort key, or none (`null`)
  * - `w.<word> <field>`: a searchable text contains a word
+ *
+ * A field of an object is written with hyphens instead of dots, such as `seo-title`, except in keys of words.
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/home.ts";
 import type { Json } from "../../definition/fields/index.ts";
+import { isBlankForm } from "../../definition/fields/parts/unique-form.ts";
 import type { Values } from "../../definition/validate.ts";
-import { type Leaf, leavesOf, referenceTargets } from "../../definition/values.ts";
+import { allFields, fieldsNamed, type Leaf, leavesOf, referenceTargets } from "../../definition/walk.ts";
 import type { Config } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { sha256 } from "../../kernel/ids.ts";
@@ -35,6 +38,21 @@ export function indexKind(field: CompiledField): "uq" | "ref" | "eq" | null {
  */
 const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
+
+/** Returns whether the index of a field lists the entries that have a value. */
+export function isListed(field: CompiledField, value: Json): boolean {
+  return !field.unique || !isBlankForm(field.equality(value));
+}
+
+/**
+ * Returns a value in each form in which the equality index may list it. The index lists texts as they were written, and
+ * comparisons ignore the Unicode form.
+ */
+export function listedForms({ allowed, equality }: CompiledField, value: Json): Json[] {
+  if (typeof value !== "string") return [value];
+  const inDocument = allowed?.get(equality(value) ?? "") ?? value;
+  return [...new Set([value, inDocument, value.normalize("NFC"), value.normalize("NFD")])];
+}
 
 /** Returns the hash under which the equality index lists a value, or null if the value is not indexed. */
 export function equalityToken(field: CompiledField, value: Json): string | null | Promise<string> {
@@ -74,10 +92,11 @@ async function formTokens(
   const tokens = async (token: string): Promise<string[]> => {
     const text = `${market ?? ""}/${language ?? ""}/${token}`;
     if (!field.sensitive) return [await sha256(text)];
-    return hmacs(config, `${schema.orb}/${homeKey(schema.home)}/${field.name}/${text}`);
+    return hmacs(config, `${schema.orb}/${homeKey(schema.home)}/${field.storedName}/${text}`);
   };
   const token = field.type.token(value);
   const form = field.equality(value);
+  if (isBlankForm(form)) return { written: [], normal: [] };
   return {
     written: token === null ? [] : await tokens(token),
     normal: form === null || form === token ? [] : await tokens(form),
@@ -100,8 +119,8 @@ export async function formKeys(
       const { written, normal } = await formTokens(config, schema, field, leaf);
       for (const token of normal) {
         keys.set(
-          `u.${field.name}.${token}`,
-          written.map((other) => `u.${field.name}.${other}`),
+          `u.${field.token}.${token}`,
+          written.map((other) => `u.${field.token}.${other}`),
         );
       }
     }
@@ -122,9 +141,9 @@ export function mayNeedForms(
   { values, claims, liveClaims }: Pick<EntrySnapshot, "values" | "claims" | "liveClaims">,
 ): boolean {
   return schema.unique.some((field) => {
-    const { type, equality, name } = field;
+    const { type, equality } = field;
     if (field.sensitive || equality === type.token) return false;
-    const start = `u.${name}.`;
+    const start = `u.${field.token}.`;
     return (
       leavesOf(field, values as Values).some(({ value }) => type.token(value) !== equality(value)) ||
       (liveClaims ?? []).some((key) => key.startsWith(start) && !claims.includes(key))
@@ -134,7 +153,7 @@ export function mayNeedForms(
 
 /** Returns the index keys of sensitive values. They are HMACs, so they change with the secrets in `CLAIM_KEY`. */
 export function secretOf(schema: CompiledSchema, keys: readonly string[]): string[] {
-  const secret = schema.unique.filter((field) => field.sensitive).map(({ name }) => `u.${name}.`);
+  const secret = schema.unique.filter((field) => field.sensitive).map(({ token }) => `u.${token}.`);
   return secret.length === 0 ? [] : keys.filter((key) => secret.some((start) => key.startsWith(start)));
 }
 
@@ -198,29 +217,72 @@ export async function indexKeysOf(
   for (const field of schema.unique) {
     for (const leaf of leavesOf(field, plain)) {
       const tokens = await uniqueTokens(config, schema, field, leaf.value, leaf.market, leaf.language);
-      for (const token of tokens) keys.add(`u.${field.name}.${token}`);
+      for (const token of tokens) keys.add(`u.${field.token}.${token}`);
     }
   }
   for (const field of schema.indexed) {
     if (indexKind(field) !== "eq") continue;
     for (const leaf of leavesOf(field, plain)) {
       const token = await equalityToken(field, leaf.value);
-      if (token !== null) keys.add(`e.${field.name}.${token}`);
+      if (token !== null) keys.add(`e.${field.token}.${token}`);
     }
   }
   for (const field of schema.references) {
-    for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.name, target));
+    for (const target of referenceTargets(field, plain)) keys.add(referenceKey(field.token, target));
   }
-  for (const field of schema.ordered) keys.add(orderedKey(field.name, orderedValue(field, plain)));
+  for (const field of schema.ordered) keys.add(orderedKey(field.indexName, orderedValue(field, plain)));
   for (const term of termsOf(schema, plain)) keys.add(orderedKey(WORDS, term));
   return [...keys].sort();
 }
 
 export interface IndexKey {
   kind: "u" | "e" | "r" | "o";
+  /** Token of the field, or the name of its index. */
   field: string;
   /** The last part of the key: a hash of the value, the id of the referenced entry, or the value as JSON. */
   token: string;
+}
+
+/** Returns the name of the field that a token stands for in index keys and subjects. */
+export function nameOfToken(schema: CompiledSchema | undefined, token: string): string {
+  const named = schema?.renamed === true ? fieldsOfToken(schema, token)[0]?.name : undefined;
+  // A field that was removed has only its stored name, which can have a number that tells it from an earlier one.
+  return named ?? token.replaceAll("-", ".").replace(/~\w+/g, "");
+}
+
+/**
+ * Returns the fields of a token. Components of one field of blocks may have fields with the same token. Empty if the
+ * schema no longer has such a field, even if it has the object that contained it.
+ */
+export function fieldsOfToken(schema: CompiledSchema, token: string): CompiledField[] {
+  const fields = allFields(schema);
+  const named = [token, ...movedTokens(schema, token)].map((one) =>
+    fields.filter((field) => isTokenOf(field, one)),
+  );
+  return named.find(({ length }) => length > 0) ?? [];
+}
+
+/**
+ * Returns the token of a field that has moved into an object, or out of one, since entries were written with the given
+ * token. Entries keep such tokens until their next write.
+ */
+function movedTokens(schema: CompiledSchema, token: string): string[] {
+  return schema.moved.flatMap(({ path, stored, moves }) => {
+    const members = moves.flatMap(({ objects, members: inside }) =>
+      [...objects.keys()].flatMap((object) => [...inside.keys()].map((member) => `${object}-${member}`)),
+    );
+    const start = [...stored, ...members].find((one) => token === one || token.startsWith(`${one}-`));
+    const [field] = fieldsNamed(schema, path);
+    return start === undefined || field === undefined ? [] : [field.token + token.slice(start.length)];
+  });
+}
+
+/** Returns whether index keys of a field have a token: the current one, or one from before a change of type. */
+function isTokenOf({ stored, forms, parent }: CompiledField, token: string): boolean {
+  return [stored, ...(forms?.keys() ?? [])].some((name) => {
+    if (parent === undefined) return token === name;
+    return token.endsWith(`-${name}`) && isTokenOf(parent, token.slice(0, -name.length - 1));
+  });
 }
 
 export function parseKey(key: string): IndexKey {

@@ -1,19 +1,56 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { isObject } from "../../kernel/json.ts";
+import { currentPointer } from "../../definition/document/targets.ts";
+import {
+  KEY,
+  leavesOf,
+  mapObjects,
+  membersOf,
+  replaceLeaves,
+  TYPE,
+  type Values,
+} from "../../definition/walk.ts";
+import { equal, isObject } from "../../kernel/json.ts";
 import { holdsSealed, isSealed, maskValues } from "./masking.ts";
 import { type EntrySnapshot, type EntryView, entryView, type StoredValue } from "./snapshot.ts";
+
+/**
+ * Returns values whose references name their schemas by the current ids. References from before the field could refer to
+ * several schemas are stored as ids alone.
+ */
+export function withPointers(
+  { references }: CompiledSchema,
+  stored: Readonly<Record<string, StoredValue>>,
+): Readonly<Record<string, StoredValue>> {
+  const places = references
+    .filter(({ polymorphic }) => polymorphic)
+    .flatMap((field) =>
+      leavesOf(field, stored as Values).flatMap(({ value, trail }) => {
+        const current = Array.isArray(value)
+          ? value.map((item) => currentPointer(field.targets, item))
+          : currentPointer(field.targets, value);
+        return equal(current, value) ? [] : [{ trail, value: current }];
+      }),
+    );
+  return places.length === 0 ? stored : replaceLeaves(stored, places);
+}
 
 function inKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
-  const known = Object.entries(stored).filter(([name, value]) => {
+  const known = Object.entries(withPointers(schema, stored)).filter(([name, value]) => {
     const field = schema.fields.get(name);
-    // The stored value is encrypted, because the field was sensitive at that time. Never show encrypted text.
-    return field !== undefined && (field.sensitive || !holdsSealed(value));
+    return field !== undefined && isReadable(field, value);
   });
   return Object.fromEntries(known);
 }
+
+/**
+ * Returns false if the stored value is encrypted, because the field was sensitive at that time. Never show encrypted
+ * text. The values inside objects are judged one by one.
+ */
+const isReadable = (field: CompiledField, value: StoredValue) =>
+  field.sensitive || field.shapes !== undefined || !holdsSealed(value);
 
 export function withKnownFields(
   schema: CompiledSchema,
@@ -45,20 +82,46 @@ export function storedInput(
 
 /** Returns a field's value for the application's current languages and markets, or undefined if none remains. */
 export function knownLocales(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
-  return leftOf(value, [
+  const levels = [
     ...(field.marketSpecific ? [schema.markets] : []),
     ...(field.translatable ? [schema.languages] : []),
-  ]);
+  ];
+  if (field.shapes === undefined) return leftOf(value, levels);
+  return leftOf(value, levels, (inner) =>
+    mapObjects(field, inner, (object) => knownMembers(schema, field, object)),
+  );
 }
 
-function leftOf(value: StoredValue, levels: readonly (readonly string[])[]): StoredValue {
+function leftOf(
+  value: StoredValue,
+  levels: readonly (readonly string[])[],
+  inner: (value: StoredValue) => StoredValue = (one) => one,
+): StoredValue {
   const [keys, ...below] = levels;
-  if (keys === undefined || !isObject(value) || isSealed(value)) return value;
+  if (keys === undefined) return inner(value);
+  if (!isObject(value) || isSealed(value)) return value;
   const left = Object.entries(value)
     .filter(([key]) => keys.includes(key))
-    .map(([key, item]) => [key, leftOf(item, below)] as const)
+    .map(([key, item]) => [key, leftOf(item, below, inner)] as const)
     .filter(([, item]) => item !== undefined);
   return left.length === 0 ? undefined : Object.fromEntries(left);
+}
+
+function knownMembers(
+  schema: CompiledSchema,
+  field: CompiledField,
+  object: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  const fields = membersOf(field, object);
+  return Object.fromEntries(
+    Object.entries(object).flatMap(([name, value]) => {
+      if (name === KEY || name === TYPE) return [[name, value]];
+      const inner = fields?.get(name);
+      if (inner === undefined || !isReadable(inner, value)) return [];
+      const left = knownLocales(schema, inner, value);
+      return left === undefined ? [] : [[name, left]];
+    }),
+  );
 }
 
 /**

@@ -1,8 +1,22 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
+import type { Json } from "../../definition/fields/index.ts";
+import { lookUpLanguage, parseAcceptLanguage } from "../../definition/languages.ts";
+import type { Values } from "../../definition/validate.ts";
+import {
+  KEY,
+  leavesWith,
+  mapObjects,
+  membersOf,
+  plainLeaves,
+  type ReadField,
+  TYPE,
+  withNested,
+} from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
-import { knownLocales } from "./known.ts";
+import { knownLocales, withPointers } from "./known.ts";
 import { isSealed } from "./masking.ts";
+import { type RichTextForm, withForm } from "./rich.ts";
 
 /** Languages and markets that a response uses, in order of preference. */
 export interface Choice {
@@ -15,6 +29,10 @@ export interface Choice {
   allLocales: boolean;
   /** Whether the choice depends on `Accept-Language`, so that the response needs a `Vary` header. */
   negotiated: boolean;
+  /** Set if values of other languages and markets must not stand in for missing ones. */
+  fallback?: string | undefined;
+  /** How to show rich text. Default: as Portable Text. */
+  richText?: RichTextForm | undefined;
 }
 
 /** The application's languages and markets, defaults first. */
@@ -27,6 +45,8 @@ export interface LocaleRequest {
   /** `?locale=`: a language tag, or `*`. */
   locale?: string | undefined;
   market?: string | undefined;
+  /** `?fallback=none`: only values of the language and the market that are asked for. */
+  fallback?: string | undefined;
   acceptLanguage?: string | undefined;
 }
 
@@ -38,44 +58,23 @@ export function isMarket(text: string): boolean {
   return MARKET.test(text);
 }
 
-/** Maximum characters and language ranges of an `Accept-Language` header. Anything beyond is ignored. */
-const MAX_HEADER = 1000;
-const MAX_RANGES = 32;
-
-/** Returns the language ranges of an `Accept-Language` header (RFC 9110, 12.5.4), highest quality first. */
-export function parseAcceptLanguage(header: string): string[] {
-  const ranges: { tag: string; quality: number }[] = [];
-  for (const part of header.slice(0, MAX_HEADER).split(",").slice(0, MAX_RANGES)) {
-    const [tag = "", ...parameters] = part.split(";").map((piece) => piece.trim());
-    if (tag === "") continue;
-    const q = parameters.find((parameter) => /^q=/i.test(parameter));
-    const quality = q === undefined ? 1 : Number(q.slice(2));
-    if (Number.isFinite(quality) && quality > 0) ranges.push({ tag, quality });
-  }
-  return ranges.sort((a, b) => b.quality - a.quality).map(({ tag }) => tag);
+/** Chooses the only language and the only market of a response without fallback; none if the orb lacks it. */
+function chooseOne(offer: Offer, wish: LocaleRequest): Choice {
+  const { locale, market } = wish;
+  const choice = choose(offer, { ...wish, fallback: undefined });
+  const tag = locale === undefined ? choice.languages[0] : canonicalLanguage(locale);
+  const only = market ?? offer.markets[0];
+  return {
+    ...choice,
+    fallback: wish.fallback,
+    languages: offer.languages.filter((language) => language === tag),
+    markets: offer.markets.filter((one) => one === only),
+  };
 }
 
-/**
- * Finds an offered language for a requested one (RFC 4647 lookup): `de-AT` matches `de`. If nothing matches, `de` also
- * finds `de-CH`.
- */
-function lookUp(range: string, offered: readonly string[]): string[] {
-  const wanted = canonicalLanguage(range)?.toLowerCase();
-  if (wanted === undefined) return [];
-  const found: string[] = [];
-  const parts = wanted.split("-");
-  for (let length = parts.length; length > 0; length--) {
-    const tag = parts.slice(0, length).join("-");
-    const match = offered.find((language) => language.toLowerCase() === tag);
-    if (match !== undefined) found.push(match);
-  }
-  if (found.length > 0) return found;
-  const narrower = offered.find((language) => language.toLowerCase().startsWith(`${wanted}-`));
-  return narrower === undefined ? [] : [narrower];
-}
-
-/** Chooses the language and market of a response. Falls back to the application's defaults. */
+/** Chooses the language and market of a response. Falls back to the application's defaults, unless the wish forbids it. */
 export function choose(offer: Offer, wish: LocaleRequest): Choice {
+  if (wish.fallback !== undefined) return chooseOne(offer, wish);
   const explicit = wish.locale !== undefined && wish.locale !== "*" ? [wish.locale] : undefined;
   const negotiated = explicit === undefined && wish.locale !== "*" && offer.languages.length > 1;
   const ranges = explicit ?? (negotiated ? parseAcceptLanguage(wish.acceptLanguage ?? "") : []);
@@ -85,7 +84,7 @@ export function choose(offer: Offer, wish: LocaleRequest): Choice {
   };
   for (const range of ranges) {
     if (range === "*") add(offer.languages[0]);
-    else lookUp(range, offer.languages).forEach(add);
+    else lookUpLanguage(range, offer.languages).forEach(add);
   }
   add(offer.languages[0]);
   const { market } = wish;
@@ -108,22 +107,64 @@ export interface Resolved {
   language: string | undefined;
 }
 
+/** The language and the market that a value comes from, if it is not the one that was asked for. */
+export interface Source {
+  language?: string;
+  market?: string;
+}
+
+/** Returns where the value of a field comes from. Undefined if it is the value that was asked for, or if there is none. */
+export function fallbackOf(field: CompiledField, stored: unknown, choice: Choice): Source | undefined {
+  if (choice.allLocales || (!field.translatable && !field.marketSpecific)) return undefined;
+  const { value, language, market } = find(field, stored, choice);
+  if (value === null) return undefined;
+  const source: Source = {
+    ...(language === undefined || language === choice.languages[0] ? {} : { language }),
+    ...(market === undefined || market === choice.markets[0] ? {} : { market }),
+  };
+  return Object.keys(source).length === 0 ? undefined : source;
+}
+
+/** Returns whether a field has a value in some language, and none in this one. */
+export function lacksLanguage(
+  field: CompiledField,
+  values: Readonly<Record<string, unknown>>,
+  language: string,
+): boolean {
+  return mapsOf(field, values).some((stored) => lacksIn(field, stored, language));
+}
+
+function lacksIn(field: CompiledField, stored: unknown, language: string): boolean {
+  const maps = field.marketSpecific ? Object.values(isMap(stored) ? stored : {}) : [stored];
+  return maps.some((map) => {
+    const value = member(map, language) ?? null;
+    return value === null && isMap(map) && Object.values(map).some((other) => (other ?? null) !== null);
+  });
+}
+
+/** Finds the value of a field in the preferred market and language, and where it comes from. */
+function find(field: CompiledField, stored: unknown, choice: Choice): Source & { value: unknown } {
+  const markets = field.marketSpecific ? choice.markets : [undefined];
+  for (const market of markets) {
+    const inMarket = market === undefined ? stored : member(stored, market);
+    if (inMarket === undefined || inMarket === null) continue;
+    const place = market === undefined ? {} : { market };
+    if (!field.translatable) return { value: inMarket, ...place };
+    for (const language of choice.languages) {
+      const value = member(inMarket, language);
+      if (value !== undefined && value !== null) return { value, language, ...place };
+    }
+  }
+  return { value: null };
+}
+
 /**
  * Returns the value of a field in the preferred market and language, or null. The market takes precedence, because a
  * price of another market is worse than text in another language.
  */
 export function resolveField(field: CompiledField, stored: unknown, choice: Choice): Resolved {
-  const markets = field.marketSpecific ? choice.markets : [undefined];
-  for (const market of markets) {
-    const inMarket = market === undefined ? stored : member(stored, market);
-    if (inMarket === undefined || inMarket === null) continue;
-    if (!field.translatable) return { value: inMarket, language: undefined };
-    for (const language of choice.languages) {
-      const value = member(inMarket, language);
-      if (value !== undefined && value !== null) return { value, language };
-    }
-  }
-  return { value: null, language: undefined };
+  const { value, language } = find(field, stored, choice);
+  return { value, language };
 }
 
 export interface Presentation {
@@ -138,25 +179,78 @@ export function presentField(
   choice: Choice,
   languages?: Set<string>,
 ): unknown {
-  if (choice.allLocales || (!field.translatable && !field.marketSpecific)) return stored;
-  const { value, language } = resolveField(field, stored, choice);
+  if (choice.allLocales) return stored;
+  const isLocalized = field.translatable || field.marketSpecific;
+  if (!isLocalized && field.shapes === undefined) return stored;
+  const { value, language } = isLocalized
+    ? resolveField(field, stored, choice)
+    : { value: stored, language: undefined };
   if (language !== undefined) languages?.add(language);
-  return value;
+  if (field.shapes === undefined) return value;
+  return mapObjects(field, value, (object) => {
+    const shown: Record<string, unknown> = {};
+    for (const name of [TYPE, KEY]) if (Object.hasOwn(object, name)) shown[name] = object[name];
+    for (const inner of membersOf(field, object)?.values() ?? []) {
+      const own = Object.hasOwn(object, inner.key) ? object[inner.key] : undefined;
+      if (own !== undefined) shown[inner.key] = presentField(inner, own, choice, languages);
+    }
+    return shown;
+  });
+}
+
+/** Returns the values of a field in the preferred market and language. A field inside a list may have several. */
+export function presentLeaves(
+  field: CompiledField,
+  values: Readonly<Record<string, unknown>>,
+  choice: Choice,
+): Json[] {
+  const read: ReadField = (one, stored) => {
+    if (!one.translatable && !one.marketSpecific) return [{ value: stored }];
+    const { value } = resolveField(one, stored, choice);
+    return value === null || value === undefined ? [] : [{ value: value as Json }];
+  };
+  return leavesWith(read, field, values).map(({ value }) => value);
+}
+
+/**
+ * Returns where the values of a field, and of the fields of its objects, come from: pairs of a field's name and its
+ * source. Contains only values that are not the ones that were asked for.
+ */
+export function fallbacksOf(
+  field: CompiledField,
+  values: Readonly<Values>,
+  choice: Choice,
+): [string, Source][] {
+  const own = fallbackOf(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
+  if (!field.localizedInside) return own === undefined ? [] : [[field.name, own]];
+  return withNested(field).flatMap((inner): [string, Source][] => {
+    const sources = mapsOf(inner, values).flatMap((stored) => fallbackOf(inner, stored, choice) ?? []);
+    return sources[0] === undefined ? [] : [[inner.name, sources[0]]];
+  });
+}
+
+/** Returns the stored values of a field with all their languages and markets: one for each object that has the field. */
+export function mapsOf(field: CompiledField, values: Readonly<Record<string, unknown>>): unknown[] {
+  return field.translatable || field.marketSpecific
+    ? plainLeaves(field, values).map(({ value }) => value)
+    : [];
 }
 
 /** Returns an entry's values for a response. Adds the languages of these values to the set `languages`. */
 export function presentValues(
   schema: CompiledSchema,
-  values: Readonly<Record<string, unknown>>,
+  given: Readonly<Record<string, unknown>>,
   { choice, fields }: Presentation,
   languages: Set<string>,
 ): Record<string, unknown> {
   const out: Record<string, unknown> = {};
+  const values = withPointers(schema, given);
   for (const [name, field] of schema.fields) {
     if (fields !== undefined && !fields.has(name)) continue;
     const stored = Object.hasOwn(values, name) ? values[name] : undefined;
     const known = choice.allLocales ? knownLocales(schema, field, stored) : stored;
     if (known !== undefined) out[name] = presentField(field, known, choice, languages);
   }
-  return out;
+  const { richText, allLocales } = choice;
+  return richText === undefined ? out : withForm(schema, out, richText, allLocales);
 }

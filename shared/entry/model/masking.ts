@@ -1,4 +1,7 @@
+import type { CompiledField } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
+import type { Values } from "../../definition/validate.ts";
+import { leavesOf, replaceLeaves } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
 
 /** A sensitive value is stored as a JWE, an encrypted text that is valid only in one application, entry and field. */
@@ -10,23 +13,37 @@ export function isSealed(value: unknown): value is Sealed {
   return isObject(value) && typeof value.$sealed === "string" && Object.keys(value).length === 1;
 }
 
-/** Returns whether a field's value contains encrypted text. */
-export function holdsSealed(value: unknown, depth = 2): boolean {
-  if (isSealed(value)) return true;
-  return depth > 0 && isObject(value) && Object.values(value).some((item) => holdsSealed(item, depth - 1));
+/** Returns whether a value contains encrypted text, at any depth. */
+export function holdsSealed(value: unknown): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  if (Array.isArray(value)) return value.some(holdsSealed);
+  return isSealed(value) || Object.values(value).some(holdsSealed);
 }
 
 export interface Secrets {
-  readonly sensitive: readonly { name: string; marketSpecific: boolean; translatable: boolean }[];
+  readonly sensitive: readonly CompiledField[];
   readonly markets: readonly string[];
   readonly languages: readonly string[];
 }
 
-function withoutSealed(value: unknown, depth: number): unknown {
+function withoutSealed(value: unknown): unknown {
   if (isSealed(value)) return MASK;
-  if (depth === 0 || !isObject(value)) return value;
-  return Object.fromEntries(
-    Object.entries(value).map(([key, item]) => [key, withoutSealed(item, depth - 1)]),
+  if (!holdsSealed(value)) return value;
+  if (Array.isArray(value)) return value.map(withoutSealed);
+  return Object.fromEntries(Object.entries(value as object).map(([key, item]) => [key, withoutSealed(item)]));
+}
+
+/** Masks the values of sensitive fields inside objects. */
+function withoutNested(
+  values: Readonly<Record<string, unknown>>,
+  sensitive: readonly CompiledField[],
+): Readonly<Record<string, unknown>> {
+  const nested = sensitive.filter(({ parent }) => parent !== undefined);
+  if (nested.length === 0) return values;
+  const places = nested.flatMap((field) => leavesOf(field, values as Values));
+  return replaceLeaves(
+    values,
+    places.map(({ trail }) => ({ trail, value: MASK })),
   );
 }
 
@@ -51,10 +68,11 @@ export function maskValues(
   const isOpen = secrets === undefined || secrets.sensitive.length === 0;
   if (isOpen && !Object.values(values).some((value) => holdsSealed(value))) return { ...values };
   const fields = new Map(secrets?.sensitive.map((field) => [field.name, field]));
+  const shown = secrets === undefined ? values : withoutNested(values, secrets.sensitive);
   return Object.fromEntries(
-    Object.entries(values).map(([name, value]) => {
+    Object.entries(shown).map(([name, value]) => {
       const field = fields.get(name);
-      if (secrets === undefined || field === undefined) return [name, withoutSealed(value, 2)];
+      if (secrets === undefined || field === undefined) return [name, withoutSealed(value)];
       const levels = [
         ...(field.marketSpecific ? [secrets.markets] : []),
         ...(field.translatable ? [secrets.languages] : []),

@@ -1,8 +1,11 @@
+import type { CompiledSchema } from "../../definition/compile.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
 import { isHintKey, isOrderedKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
+import { hasLiveIndex, isSameListing, LIVE, listingBody, listingOf } from "./listing.ts";
+import { withStoredNames } from "./names.ts";
 import type { EntrySnapshot } from "./snapshot.ts";
 
 /** A condition of a write: the last message of `subject` must still have the sequence number `seq`. */
@@ -22,6 +25,8 @@ export interface EntryWrite {
   /** Sequence number of the newest revision when the write began; 0 for a new entry. */
   headSeq: number;
   before?: EntrySnapshot;
+  /** The schema of the entry. Undefined if the definition no longer has it. */
+  schema: CompiledSchema | undefined;
   /** Revisions to append. The last one is the newest. */
   snapshots: EntrySnapshot[];
   claims: KeyChange;
@@ -31,19 +36,39 @@ export interface EntryWrite {
   guards?: readonly Guard[];
   live?: readonly Append[];
   index?: "add" | "remove";
+  /** Index keys of values that the platform chose. */
+  made?: readonly string[];
   idempotency?: IdempotencyClaim | undefined;
 }
 
 export const GONE_SECONDS = 1;
+
+/** Returns the message that changes the live index; none if the write does not change whether the entry is published. */
+function listingMessages({ address, before, snapshots, index }: EntryWrite): Append[] {
+  if (!hasLiveIndex(address.type)) return [];
+  const [from, to] = [listingOf(before), listingOf(snapshots.at(-1))];
+  if (isSameListing(from, to)) return [];
+  const change = { id: address.id, after: to, before: from, isNew: index === "add" };
+  return [{ subject: subjects.orderedLog(address, LIVE), data: listingBody(change) }];
+}
+
+/** Returns whether a write changes the live index. */
+export function changesListing(write: EntryWrite): boolean {
+  return listingMessages(write).length > 0;
+}
 
 /** Returns the messages that a write appends. The last one is the new revision. */
 export function messagesOf(write: EntryWrite): Append[] {
   const { address, snapshots } = write;
   const log = subjects.entryLog(address);
   const place = subjects.entryIndex(address);
-  const hints: Append[] = [];
+  // The change of the live index comes right before the message of the creation order, so that readers of the change
+  // know the entry's place in that order.
+  const hints = listingMessages(write);
   if (write.index === "add") {
-    hints.push({ subject: place, data: "{}" }, { subject: subjects.schemaOrder(address), data: address.id });
+    hints.push({ subject: place, data: "{}" });
+    // A deleted entry that is created again keeps its place in the creation order, because that log is never shortened.
+    if (write.headSeq === 0) hints.push({ subject: subjects.schemaOrder(address), data: address.id });
   }
   hints.push(...keyMessages(address, write.claims, write.known));
   if (write.headSeq !== 0) hints.push(...lateMarks(address, write.claims));
@@ -57,7 +82,7 @@ export function messagesOf(write: EntryWrite): Append[] {
   snapshots.forEach((snapshot, index) => {
     messages.push({
       subject: log,
-      data: JSON.stringify(snapshot),
+      data: JSON.stringify(withStoredNames(write.schema, snapshot)),
       ...(index === 0 ? { expect: { seq: write.headSeq } } : {}),
     });
   });
@@ -104,6 +129,7 @@ export function onlyHints(write: EntryWrite): boolean {
     write.idempotency === undefined &&
     (write.guards ?? []).length === 0 &&
     (write.live ?? []).length === 0 &&
+    !changesListing(write) &&
     write.claims.adds.every(isHintKey)
   );
 }
@@ -116,7 +142,8 @@ function isOneRevision(write: EntryWrite): boolean {
     write.index === undefined &&
     (write.guards ?? []).length === 0 &&
     (write.live ?? []).length === 0 &&
-    (write.hints ?? []).length === 0
+    (write.hints ?? []).length === 0 &&
+    !changesListing(write)
   );
 }
 

@@ -1,5 +1,8 @@
 /** Values of fields with an ordered index, in the form in which the index compares them. */
 import type { CompiledField } from "../../definition/compile.ts";
+import type { Values } from "../../definition/validate.ts";
+import { leavesOf } from "../../definition/walk.ts";
+import { comparable } from "../../kernel/words.ts";
 
 /** Null means that the entry has no value. */
 export type OrderedValue = string | number | null;
@@ -10,14 +13,22 @@ export type OrderedValue = string | number | null;
  */
 export const SORTED_CHARACTERS = 200;
 
-export function sortedText(text: string): string {
-  return text.length > SORTED_CHARACTERS ? text.slice(0, SORTED_CHARACTERS) : text;
+/**
+ * Returns the text by which lists are sorted: the beginning of the sort key in the field's language, or of the text in
+ * the form in which texts are compared. All orders use this function: in memory, in indexes, ranges and cursors.
+ */
+export function sortedText(text: string, sortKey: CompiledField["sortKey"]): string {
+  if (sortKey !== undefined) return sortKey(text).slice(0, SORTED_CHARACTERS);
+  const beginning = text.length > 2 * SORTED_CHARACTERS ? text.slice(0, 2 * SORTED_CHARACTERS) : text;
+  const form = comparable(beginning);
+  return form.length > SORTED_CHARACTERS ? form.slice(0, SORTED_CHARACTERS) : form;
 }
 
 /** Returns the value under which an ordered index lists an entry. */
 export function orderedValue(field: CompiledField, values: Readonly<Record<string, unknown>>): OrderedValue {
-  const value = Object.hasOwn(values, field.name) ? values[field.name] : undefined;
-  if (typeof value === "string") return sortedText(value);
+  const value = leavesOf(field, values as Values)[0]?.value;
+  if (value !== undefined && field.type.indexText !== undefined) return field.type.indexText(value) ?? null;
+  if (typeof value === "string") return sortedText(value, field.sortKey);
   return typeof value === "number" ? value : null;
 }
 

@@ -11,7 +11,7 @@ import {
   subjects,
 } from "../../store/subjects.ts";
 import { type Store, type StoredMessage, StreamMissing } from "../../store/types.ts";
-import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
+import { type EntrySnapshot, type StoredSnapshot, snapshotOf } from "./snapshot.ts";
 
 export interface OrbContext {
   orb: string;
@@ -25,25 +25,34 @@ export interface OrbContext {
   pending?: readonly Home[] | undefined;
 }
 
-/** An entry's newest revision, and where it is stored. */
-export interface LoadedEntry {
+/** An entry's newest revision as it is stored, and where. */
+export interface StoredEntry {
   address: EntryAddress;
-  head: EntrySnapshot;
+  head: StoredSnapshot;
   seq: number;
+}
+
+/** An entry's newest revision with the names of a definition, and where it is stored. */
+export interface LoadedEntry extends Omit<StoredEntry, "head"> {
+  head: EntrySnapshot;
 }
 
 export function addressOf(schema: CompiledSchema, id: string): EntryAddress {
   return { orb: schema.orb, ...schema.home, id };
 }
 
-/** Parses an entry's address from the subject of its log: `<orb>.<type>.owner.<schema>.<id>`. */
+/**
+ * Parses an entry's address from the subject of its log, `<orb>.<type>.owner.<schema>.<id>`, or of its version in a
+ * change set, `<orb>._change.<set>.entry.<type>.<schema>.<id>`.
+ */
 export function addressIn(subject: string): EntryAddress {
-  const [orb = "", type = "", , schema = "", id = ""] = subject.split(".");
+  const [orb = "", first = "", ...rest] = subject.split(".");
+  const [type = "", schema = "", id = ""] = first === "_change" ? rest.slice(2) : [first, ...rest.slice(1)];
   return { orb, ...parsedHome(type, schema), id };
 }
 
 /** Parses the newest revision from a message. Returns null if there is no message or the entry was purged. */
-export function parseEntry(message: StoredMessage | null | undefined): LoadedEntry | null {
+export function parseEntry(message: StoredMessage | null | undefined): StoredEntry | null {
   const head = snapshotOf(message);
   if (head === null || message === null || message === undefined) return null;
   return { address: addressIn(message.subject), head, seq: message.seq };
@@ -55,7 +64,7 @@ export async function loadEntry(
   orb: string,
   id: string,
   schema?: CompiledSchema,
-): Promise<LoadedEntry | null> {
+): Promise<StoredEntry | null> {
   if (!isToken(id)) return null;
   const subject =
     schema === undefined ? subjects.anyEntryLog(orb, id) : subjects.entryLog(addressOf(schema, id));
@@ -76,7 +85,7 @@ export function schemaOf(compiled: CompiledOrb, home: Home): CompiledSchema | un
   return compiled.byHome.get(homeKey(home));
 }
 
-export function existing(entry: LoadedEntry | null): LoadedEntry {
+export function existing<T extends StoredEntry | LoadedEntry>(entry: T | null): T {
   if (entry === null || entry.head.status === "DELETED") throw notFound("entry");
   return entry;
 }

@@ -1,41 +1,28 @@
 /** Encryption of sensitive values. Values are decrypted only to index, compare or reveal them. */
-import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/mask.ts";
-import type { Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
+import {
+  counterpart,
+  leavesOf,
+  type Replacement,
+  replaceLeaves,
+  rootOf,
+  withNested,
+} from "../../definition/walk.ts";
 import type { Config } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { isObject } from "../../kernel/json.ts";
 import { isCurrent, open, seal } from "../../kernel/seal.ts";
-import { isSealed, type Sealed } from "./masking.ts";
+import { holdsSealed, isSealed, type Sealed } from "./masking.ts";
 import type { StoredValue } from "./snapshot.ts";
 
 /**
  * Returns the additional authenticated data of the encryption, so that encrypted text is valid only in one application,
  * entry and field.
+ * @param field first stored name of a field of the schema, also for values inside its objects
  */
 function sealBinding(orb: string, id: string, field: string): string {
   return `${orb}/${id}/${field}`;
-}
-
-function depthOf(field: CompiledField): number {
-  return Number(field.marketSpecific) + Number(field.translatable);
-}
-
-async function mapLeaves(
-  value: unknown,
-  other: unknown,
-  depth: number,
-  change: (value: unknown, other: unknown) => Promise<unknown>,
-): Promise<unknown> {
-  if (value === null || value === undefined) return value;
-  if (depth === 0) return change(value, other);
-  if (!isObject(value)) return value;
-  const out: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) {
-    out[key] = await mapLeaves(item, isObject(other) ? other[key] : undefined, depth - 1, change);
-  }
-  return out;
 }
 
 /**
@@ -66,27 +53,28 @@ async function sealSensitive(
   values: Readonly<Values>,
   existing: Readonly<Record<string, StoredValue>>,
 ): Promise<SealedValues> {
-  const stored: Record<string, StoredValue> = { ...values };
-  const plain: Values = { ...values };
+  const stored: Replacement[] = [];
+  const plain: Replacement[] = [];
   for (const field of schema.sensitive) {
-    const given = values[field.name];
-    if (given === undefined || given === null) continue;
-    const binding = sealBinding(schema.orb, id, field.name);
-    const before = existing[field.name];
-    stored[field.name] = await mapLeaves(given, before, depthOf(field), async (sent, old) => {
+    const binding = sealBinding(schema.orb, id, rootOf(field).identity);
+    for (const { trail, value: sent } of leavesOf(field, values)) {
       // A masked value in the request means "unchanged". The stored value may still be plaintext, because the field was
       // not always sensitive.
-      const value = sent === MASK ? old : sent;
-      if (value === undefined || value === null || isSealed(value)) return value;
+      const value = sent === MASK ? counterpart(values, trail, existing) : sent;
+      if (sent === MASK) plain.push({ trail, value: await opened(config, value, binding) });
       // Encrypt a value again even if it equals the stored one. If the encrypted text stayed the same, a caller could
       // guess a value and see that the guess was right.
-      return { $sealed: await seal(config.encryptionKeys, JSON.stringify(value), binding) };
-    });
-    plain[field.name] = (await mapLeaves(given, before, depthOf(field), async (value, old) =>
-      value === MASK ? opened(config, old, binding) : value,
-    )) as Json;
+      const isKept = value === undefined || value === null || isSealed(value);
+      const kept = isKept
+        ? value
+        : { $sealed: await seal(config.encryptionKeys, JSON.stringify(value), binding) };
+      stored.push({ trail, value: kept });
+    }
   }
-  return { stored, plain };
+  return {
+    stored: replaceLeaves(values, stored),
+    plain: replaceLeaves(values, plain) as Values,
+  };
 }
 
 async function opened(config: Config, value: unknown, binding: string): Promise<unknown> {
@@ -109,40 +97,35 @@ export async function openValues(
   id: string,
   stored: Readonly<Record<string, StoredValue>>,
 ): Promise<Values> {
-  const plain: Record<string, unknown> = { ...stored };
+  const plain: Replacement[] = [];
   for (const field of schema.sensitive) {
-    const binding = sealBinding(schema.orb, id, field.name);
-    plain[field.name] = await mapLeaves(stored[field.name], undefined, depthOf(field), (value) =>
-      opened(config, value, binding),
-    );
-    if (plain[field.name] === undefined) delete plain[field.name];
+    const binding = sealBinding(schema.orb, id, rootOf(field).identity);
+    for (const { trail, value } of leavesOf(field, stored as Values))
+      plain.push({ trail, value: await opened(config, value, binding) });
   }
-  return plain as Values;
+  return replaceLeaves(stored, plain) as Values;
 }
 
-function* sealedIn(value: unknown, depth: number): Generator<string> {
+function* sealedIn(value: unknown): Generator<string> {
   if (isSealed(value)) yield value.$sealed;
-  else if (depth > 0 && isObject(value))
-    for (const item of Object.values(value)) yield* sealedIn(item, depth - 1);
+  else if (typeof value === "object" && value !== null)
+    for (const item of Object.values(value)) yield* sealedIn(item);
 }
 
 /** Returns whether any value is encrypted with an old key. */
 export function needsReseal(config: Config, stored: Readonly<Record<string, StoredValue>>): boolean {
   for (const value of Object.values(stored)) {
-    for (const sealed of sealedIn(value, 2)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
+    for (const sealed of sealedIn(value)) if (!isCurrent(config.encryptionKeys, sealed)) return true;
   }
   return false;
 }
 
-async function mapSealed(
-  value: unknown,
-  change: (sealed: Sealed) => Promise<unknown>,
-  depth = 2,
-): Promise<unknown> {
+async function mapSealed(value: unknown, change: (sealed: Sealed) => Promise<unknown>): Promise<unknown> {
   if (isSealed(value)) return change(value);
-  if (depth === 0 || !isObject(value)) return value;
+  if (!holdsSealed(value)) return value;
+  if (Array.isArray(value)) return Promise.all(value.map((item) => mapSealed(item, change)));
   const out: Record<string, unknown> = {};
-  for (const [key, item] of Object.entries(value)) out[key] = await mapSealed(item, change, depth - 1);
+  for (const [key, item] of Object.entries(value as object)) out[key] = await mapSealed(item, change);
   return out;
 }
 
@@ -154,8 +137,9 @@ export async function openEverything(
 ): Promise<Record<string, StoredValue>> {
   const out: Record<string, StoredValue> = {};
   for (const [name, value] of Object.entries(values)) {
-    const binding = sealBinding(orb, id, name);
-    const needed = schema?.fields.get(name)?.sensitive === true;
+    const field = schema?.fields.get(name);
+    const binding = sealBinding(orb, id, field?.identity ?? name);
+    const needed = field !== undefined && withNested(field).some(({ sensitive }) => sensitive);
     out[name] = await mapSealed(value, async (sealed) => {
       if (needed) return opened(config, sealed, binding);
       const text = await open(config.encryptionKeys, sealed.$sealed, binding);
@@ -165,15 +149,36 @@ export async function openEverything(
   return out;
 }
 
+/**
+ * Returns the values with sensitive ones encrypted for the current names of their fields. They are encrypted for stored
+ * names, which only this application knows. Leaves out values whose key is missing.
+ */
+export async function reboundValues(
+  config: Config,
+  schema: CompiledSchema,
+  { orb, id, values }: { orb: string; id: string; values: Readonly<Record<string, StoredValue>> },
+): Promise<Record<string, StoredValue>> {
+  const moved = schema.sensitive.map(rootOf).filter(({ key, identity }) => key !== identity);
+  const out = { ...values };
+  for (const { key, identity } of new Set(moved)) {
+    out[key] = await mapSealed(values[key], async (sealed) => {
+      const text = await open(config.encryptionKeys, sealed.$sealed, sealBinding(orb, id, identity));
+      return text === null
+        ? null
+        : { $sealed: await seal(config.encryptionKeys, text, sealBinding(orb, id, key)) };
+    });
+  }
+  return out;
+}
+
 export async function resealValues(
   config: Config,
-  orb: string,
-  id: string,
-  stored: Readonly<Record<string, StoredValue>>,
+  schema: CompiledSchema | undefined,
+  { orb, id, values }: { orb: string; id: string; values: Readonly<Record<string, StoredValue>> },
 ): Promise<Record<string, StoredValue>> {
   const out: Record<string, StoredValue> = {};
-  for (const [name, value] of Object.entries(stored)) {
-    const binding = sealBinding(orb, id, name);
+  for (const [name, value] of Object.entries(values)) {
+    const binding = sealBinding(orb, id, schema?.fields.get(name)?.identity ?? name);
     out[name] = await mapSealed(value, async (sealed) => {
       if (isCurrent(config.encryptionKeys, sealed.$sealed)) return sealed;
       const text = JSON.stringify(await opened(config, sealed, binding));

@@ -53,8 +53,16 @@ export interface EntrySnapshot extends EntryView {
   through?: string | undefined;
   /** Set if a `publish` operation also changed the values. */
   updated?: true;
+  /** Id of the change set whose publication wrote this revision. */
+  change?: string | undefined;
+  /**
+   * Set if an import wrote this revision and said who created the entry, when, or its state. `updatedAt` and `updatedBy`
+   * say when the import wrote it, and who ran the import.
+   */
+  imported?: true | undefined;
   /**
    * Sequence number of the published revision in the log. Null if this revision is the published one, or if none is.
+   * {@link JUST_BEFORE} is stored if one atomic batch contains both revisions; {@link snapshotOf} replaces it.
    */
   publishedSeq: number | null;
   /** `validFrom` and `validTo` of the published revision. It is visible between these times. */
@@ -68,11 +76,33 @@ export interface EntrySnapshot extends EntryView {
   defRevision: number;
 }
 
+declare const STORED: unique symbol;
+
+/**
+ * The values of a message, under their stored names. After a rename these differ from the names of the definition, so
+ * only `names.ts` reads them.
+ */
+export interface StoredValues {
+  readonly [STORED]: never;
+}
+
+/** What is known of a revision without its values. */
+export type RevisionState = Omit<EntrySnapshot, "values">;
+
+/** A revision as a message contains it. */
+export type StoredSnapshot = RevisionState & { values: StoredValues };
+
+/** Stands for the sequence number before that of the message itself. The messages of a batch follow each other. */
+export const JUST_BEFORE = -1;
+
 export interface LiveCopy extends EntryView {
   v: 1;
   status: "PUBLISHED";
   publishedRevision: number;
 }
+
+/** A published copy as a message contains it. */
+export type StoredCopy = Omit<LiveCopy, "values"> & { values: StoredValues };
 
 /**
  * A message that replaces a published copy. It tells subscribers that the entry is no longer published, and expires
@@ -93,19 +123,20 @@ export interface Tombstone {
 export const TOMBSTONE_SECONDS = 86_400;
 
 /** Returns the revision that a message contains, or null if the message marks a deleted entry. */
-export function snapshotOf(message: StoredMessage | null | undefined): EntrySnapshot | null {
+export function snapshotOf(message: StoredMessage | null | undefined): StoredSnapshot | null {
   if (message === null || message === undefined || message.size === 0) return null;
-  const body = message.json<EntrySnapshot | Tombstone>();
-  return "tombstone" in body ? null : body;
+  const body = message.json<StoredSnapshot | Tombstone>();
+  if ("tombstone" in body) return null;
+  return body.publishedSeq === JUST_BEFORE ? { ...body, publishedSeq: message.seq - 1 } : body;
 }
 
 /**
  * Returns the published copy that a message contains, or null if the message says that the entry is no longer
  * published.
  */
-export function liveCopyOf(message: StoredMessage | null | undefined): LiveCopy | null {
+export function liveCopyOf(message: StoredMessage | null | undefined): StoredCopy | null {
   if (message === null || message === undefined || message.size === 0) return null;
-  const body = message.json<LiveCopy | Tombstone>();
+  const body = message.json<StoredCopy | Tombstone>();
   return "tombstone" in body ? null : body;
 }
 
@@ -113,7 +144,7 @@ function at(time: string | null): number | undefined {
   return time === null ? undefined : Date.parse(time);
 }
 
-function closed(head: EntrySnapshot, now: number): boolean {
+function closed(head: RevisionState, now: number): boolean {
   const to = at(head.liveTo);
   return head.status === "PUBLISHED" && to !== undefined && to <= now;
 }
@@ -123,7 +154,7 @@ function closed(head: EntrySnapshot, now: number): boolean {
  * with the next number. That revision is not stored yet: the next write appends it to the log.
  * @param now milliseconds since the epoch
  */
-export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
+export function effective<T extends RevisionState>(head: T, now: number): T {
   if (!closed(head, now) || head.liveTo === null) return head;
   return {
     ...head,
@@ -138,30 +169,27 @@ export function effective(head: EntrySnapshot, now: number): EntrySnapshot {
     updatedAt: head.liveTo,
     updatedBy: SCHEDULER,
     through: undefined,
+    imported: undefined,
+    change: undefined,
   };
 }
 
 /** Returns whether the published revision is visible at a point in time. */
-export function visible(head: EntrySnapshot, now: number): boolean {
+export function visible(head: RevisionState, now: number): boolean {
   if (head.status !== "PUBLISHED" || head.publishedRevision === null) return false;
   const from = at(head.liveFrom);
   return (from === undefined || from <= now) && !closed(head, now);
 }
 
 /** Returns when the entry will next become visible or hidden, in milliseconds since the epoch. */
-export function nextEdge(head: EntrySnapshot, now: number): number | undefined {
+export function nextEdge(head: RevisionState, now: number): number | undefined {
   const edges = [at(head.liveFrom), at(head.liveTo)].filter((edge) => edge !== undefined && edge > now);
   return edges.length === 0 ? undefined : Math.min(...(edges as number[]));
 }
 
 /** Returns whether the newest revision is a draft that is not published. */
-export function hasDraft(head: EntrySnapshot): boolean {
+export function hasDraft(head: RevisionState): boolean {
   return head.publishedRevision === null || head.revision !== head.publishedRevision;
-}
-
-export function liveCopy(snapshot: EntrySnapshot): LiveCopy {
-  const view = entryView(snapshot);
-  return { v: 1, ...view, status: "PUBLISHED", publishedRevision: snapshot.revision };
 }
 
 export function tombstone(
@@ -183,7 +211,7 @@ export function tombstone(
 
 /** @param named the current ids of the entry's module and schema */
 export function viewWith(
-  stored: EntryView,
+  stored: Omit<EntryView, "values">,
   values: EntryView["values"],
   named: Pick<EntryView, "module" | "schema"> = stored,
 ): EntryView {

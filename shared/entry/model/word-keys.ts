@@ -3,8 +3,9 @@
  * the field that contains the word.
  */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import type { Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
-import { leavesOf } from "../../definition/values.ts";
+import { leavesOf } from "../../definition/walk.ts";
 import { wordsOf } from "../../kernel/words.ts";
 
 /** Name of the word index among the ordered indexes of a schema. No field can have this name. */
@@ -14,10 +15,13 @@ export function termOf(word: string, field: string): string {
   return `${word} ${field}`;
 }
 
-/** Returns the texts of a value: the value itself, or the items of a list. */
-export function textsOf(value: unknown): string[] {
-  if (Array.isArray(value)) return value.flatMap(textsOf);
-  return typeof value === "string" ? [value] : [];
+/** Returns the text of a value that `search` finds: the value itself, or the items of a list. */
+export function searchText({ type }: CompiledField, value: unknown): string {
+  if (type.searchText !== undefined) return type.searchText(value as Json);
+  return [value]
+    .flat()
+    .filter((one) => typeof one === "string")
+    .join("\n");
 }
 
 /** Returns the search terms (a word and its field) of an entry, in all languages and markets. */
@@ -26,10 +30,11 @@ export function termsOf(
   plain: Readonly<Values>,
 ): Set<string> {
   const terms = new Set<string>();
-  for (const field of searched) for (const word of wordsIn(field, plain)) terms.add(termOf(word, field.name));
+  for (const field of searched)
+    for (const word of wordsIn(field, plain)) terms.add(termOf(word, field.storedName));
   return terms;
 }
 
 function* wordsIn(field: CompiledField, plain: Readonly<Values>): Generator<string> {
-  for (const { value } of leavesOf(field, plain)) yield* wordsOf(textsOf(value).join("\n"));
+  for (const { value } of leavesOf(field, plain)) yield* wordsOf(searchText(field, value));
 }

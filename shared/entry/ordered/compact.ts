@@ -1,29 +1,33 @@
 /**
  * Compaction of an ordered index (the entries of a schema sorted by one field). It moves changes from the index's log
- * into the root (the list of pages), and from the root into sorted pages. Each step writes new pages and a new root in
+ * into the root (the lists of pages), and from the root into sorted pages. Each step writes new pages and a new root in
  * one atomic batch. The batch fails if another compaction has replaced the root since, so a compaction that runs twice
  * or crashes does no harm.
  */
 import type { Fence } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type Append, Conflict, type Store } from "../../store/types.ts";
+import { type Append, Conflict } from "../../store/types.ts";
 import { readPage } from "../index/scan.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import { changesOf, freedPages, writeRoot } from "./changes.ts";
+import { byPage, countOf, fullest, groupsOf, overfull, settled, windowToMove } from "./levels.ts";
 import { parsedRoot } from "./open.ts";
 import {
-  comparePairs,
-  countBefore,
+  goneItems,
+  type Item,
+  listedIn,
+  merged,
   type OrderedField,
   type PagePlace,
   type Pair,
   pageBody,
-  pairKey,
   type Root,
   rootBody,
+  sortedPairs,
 } from "./pages.ts";
-import { PageGone, readPages } from "./scan.ts";
+import { PageGone } from "./read-pages.ts";
+import { readPages } from "./scan.ts";
 
 export interface CompactionLimits {
   /** Maximum changes that one compaction moves out of the log. */
@@ -39,23 +43,28 @@ export interface CompactionLimits {
   dead: number;
 }
 
-export const LIMITS: CompactionLimits = { changes: 8_000, recent: 1_000, page: 1_000, dead: 1_000 };
+export interface OrderedLimits extends CompactionLimits {
+  /** A level has up to this many times as many pairs as the one before it. The first one has as many pages. */
+  growth: number;
+  /** Maximum pages of a level that one step replaces. */
+  step: number;
+}
+
+export const LIMITS: OrderedLimits = {
+  changes: 24_000,
+  recent: 1_000,
+  page: 1_000,
+  dead: 1_000,
+  growth: 8,
+  step: 24,
+};
 
 /** Maximum characters of a page, and of the pairs that the root (the list of pages) contains itself. */
 const PAGE_SIZE = 96 * 1024;
-/** Maximum pages that one step reads and replaces. */
-const PAGES_PER_STEP = 24;
+/** Maximum pairs that one step adds to or removes from pages. One page may get more. */
+const ITEMS_PER_STEP = 8_000;
 /** Estimated characters that a pair (a value and an entry id) needs in addition to the value. */
 const PAIR_SIZE = 40;
-
-/**
- * A pair (a value and an entry id) that a compaction adds to an index. It may also remove one, because the entry now
- * has another value.
- */
-interface Item {
-  pair: Pair;
-  added: boolean;
-}
 
 export interface Compaction {
   deps: Pick<Deps, "store">;
@@ -64,10 +73,20 @@ export interface Compaction {
   limits: CompactionLimits;
 }
 
-/** The root (the list of an index's pages), and the sequence number of its message. */
+export interface OrderedCompaction extends Compaction {
+  limits: OrderedLimits;
+}
+
+/** The root (the lists of an index's pages), and the sequence number of its message. */
 interface CurrentRoot {
   root: Root;
   seq: number;
+}
+
+/** The lists of pages after a step, and the messages with the new pages. */
+interface Step {
+  levels: PagePlace[][];
+  messages: Append[];
 }
 
 function sizeOf(pairs: readonly Pair[]): number {
@@ -78,153 +97,178 @@ function sizeOf(pairs: readonly Pair[]): number {
 }
 
 /**
- * Moves changes from the log of an index into its pages, and updates the root (the list of the pages).
+ * Moves changes from the log of an index into its pages, and updates the root (the lists of the pages).
  * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
-export async function compact(compaction: Compaction, least: number): Promise<number> {
+export async function compact(compaction: OrderedCompaction, least: number): Promise<number> {
   const { deps, index, limits } = compaction;
   const { store } = deps;
   const stream = streams.orb(index.orb);
   const log = subjects.orderedLog(index, index.field);
   const message = await nullIfMissing(store.get(stream, subjects.orderedRoot(index, index.field)));
-  const current: CurrentRoot = { root: parsedRoot(message), seq: message?.seq ?? 0 };
-  const { root } = current;
+  const root = parsedRoot(message);
   const page = await readPage(store, index.orb, log, { fromSeq: root.upTo + 1, limit: limits.changes });
   const last = page.messages.at(-1);
   if (last === undefined || page.messages.length < least) return 0;
 
-  const items = new Map<string, Item>();
-  for (const pair of root.gone) items.set(pairKey(pair), { pair, added: false });
-  for (const pair of root.recent) items.set(pairKey(pair), { pair, added: true });
-  const changed = await changesOf(store, index, root.upTo, page.messages);
-  for (const pair of changed.added) items.set(pairKey(pair), { pair, added: true });
-  for (const pair of changed.gone) items.set(pairKey(pair), { pair, added: false });
-
+  const { added, gone } = await changesOf(store, index, root.upTo, page.messages);
+  const items = [goneItems(root.gone), root.recent, sortedPairs(added), goneItems(sortedPairs(gone))].reduce(
+    (older, newer) => merged(older, newer),
+  );
   const shortens = root.dead >= limits.dead;
-  const rest = await moveToPages(compaction, current, [...items.values()]);
-  const sorted = rest.sort((a, b) => comparePairs(a.pair, b.pair));
-  await replaceRoot(compaction, current, [], {
+  const levels = settled(root.levels, limits);
+  const current: CurrentRoot = { root: { ...root, levels }, seq: message?.seq ?? 0 };
+  const { rest, messages } = await moveToPages(compaction, current, items);
+  const hasPages = current.root.levels.length > 0;
+  await replaceRoot(compaction, current, messages, {
     upTo: last.seq,
     dead: (shortens ? 0 : root.dead) + page.messages.length,
-    pages: current.root.pages,
-    recent: sorted.filter((item) => item.added).map(({ pair }) => pair),
-    gone: current.root.pages.length === 0 ? [] : sorted.filter((item) => !item.added).map(({ pair }) => pair),
+    levels: current.root.levels,
+    recent: listedIn(rest),
+    gone: hasPages ? rest.filter((item) => item.gone === true) : [],
   });
   // Keep the last change that is in the root. Readers look for this change to find out whether the log is complete.
   if (shortens) await store.purge(stream, log, { beforeSeq: last.seq });
+  await moveDown(compaction, current);
   return page.messages.length;
 }
 
 /**
- * Moves pairs from the root into pages until the remaining pairs fit into the root. Begins with the pages that get the
- * most pairs. Updates `current`.
- * @returns the remaining pairs
+ * Moves items from the root into pages of the first level until the others fit into the root. Begins with the pages
+ * that get the most items. Updates `current`.
+ * @param items sorted items
+ * @returns the remaining items, and messages to write together with the root: the pages of the last step
  */
 async function moveToPages(
-  compaction: Compaction,
+  compaction: OrderedCompaction,
   current: CurrentRoot,
   items: readonly Item[],
-): Promise<Item[]> {
+): Promise<{ rest: readonly Item[]; messages: readonly Append[] }> {
   const { limits } = compaction;
-  let rest = [...items];
-  const isFew = () => rest.length <= limits.recent && sizeOf(rest.map(({ pair }) => pair)) <= PAGE_SIZE;
-  while (!isFew()) {
-    const { pages } = current.root;
-    const byPage = Map.groupBy(rest, ({ pair }) =>
-      Math.max(0, countBefore(pages, ({ first }) => comparePairs(first, pair) <= 0) - 1),
-    );
-    const chosen = [...byPage].sort((a, b) => b[1].length - a[1].length).slice(0, PAGES_PER_STEP);
-    await replacePages(compaction, current, new Map(chosen));
-    const moved = new Set(chosen.flatMap(([, some]) => some));
+  let rest = items;
+  let messages: readonly Append[] = [];
+  while (rest.length > limits.recent || sizeOf(rest) > PAGE_SIZE) {
+    // The items of this root are those of before. Some of them are now in pages too, which does no harm.
+    if (messages.length > 0) await replaceRoot(compaction, current, messages, current.root);
+    const { levels } = current.root;
+    const chosen = fullest(byPage(levels[0] ?? [], rest), { pages: limits.step, items: ITEMS_PER_STEP });
+    const step = await replacePages(compaction, levels, 0, chosen);
+    const moved = new Set([...chosen.values()].flat());
     rest = rest.filter((item) => !moved.has(item));
+    current.root = { ...current.root, levels: step.levels };
+    messages = step.messages;
   }
-  return rest;
+  return { rest, messages };
 }
 
-/** Replaces pages of an index by new ones that include the given changes. */
-async function replacePages(
-  compaction: Compaction,
-  current: CurrentRoot,
-  items: ReadonlyMap<number, readonly Item[]>,
-): Promise<void> {
-  const { deps, index, limits } = compaction;
-  const { root } = current;
-  const old = root.pages.filter((_, number) => items.has(number));
-  const names = old.map(({ name }) => name);
-  const read = await readMany(deps.store, index, names);
-  const most = Math.max(
-    limits.page,
-    Math.ceil(Math.sqrt(root.pages.reduce((sum, { pairs }) => sum + pairs, 0))),
-  );
-  const messages: Append[] = [];
-  const written = new Map<number, PagePlace[]>();
-  for (const [number, some] of items) {
-    const pairs = merged(read.get(root.pages[number]?.name ?? "") ?? [], some);
-    written.set(
-      number,
-      splitPairs(pairs, most).map((part) => {
-        const name = crypto.randomUUID();
-        messages.push({ subject: subjects.orderedPage(index, index.field, name), data: pageBody(part) });
-        return { name, pairs: part.length, first: part[0] ?? { value: null, id: "" } };
-      }),
+/** Moves pages of levels that have become too large into the next levels. Updates `current`. */
+async function moveDown(compaction: OrderedCompaction, current: CurrentRoot): Promise<void> {
+  const { index, limits } = compaction;
+  for (;;) {
+    const levels = settled(current.root.levels, limits);
+    const number = overfull(levels, limits);
+    const [upper, lower] = [levels[number], levels[number + 1]];
+    if (upper === undefined || lower === undefined) return;
+    const { from, to } = windowToMove(upper, lower, limits.step);
+    const old = upper.slice(from, to);
+    const items = await readAll(compaction, old);
+    const pages = byPage(lower, items);
+    const moved = new Map([...pages].slice(0, limits.step));
+    // Pages can have more neighbours below them than one step may replace.
+    const rest = newPages(
+      compaction,
+      levels,
+      [...pages].slice(limits.step).flatMap(([, some]) => some),
     );
+    const step = await replacePages(
+      compaction,
+      levels.with(number, upper.toSpliced(from, to - from, ...rest.places)),
+      number + 1,
+      moved,
+    );
+    const messages = [
+      ...step.messages,
+      ...rest.messages,
+      ...freedPages(
+        index,
+        old.map(({ name }) => name),
+      ),
+    ];
+    await replaceRoot(compaction, current, messages, { ...current.root, levels: step.levels });
   }
-  messages.push(...freedPages(index, names));
-  const pages = root.pages.flatMap((place, number) => written.get(number) ?? [place]);
-  const next = root.pages.length === 0 ? (written.get(0) ?? []) : pages;
-  await replaceRoot(compaction, current, messages, { ...root, pages: next });
 }
 
-/** Reads pages, four at a time, so that no single response becomes too large. */
-async function readMany(
-  store: Store,
-  index: OrderedField,
-  names: readonly string[],
-): Promise<Map<string, Pair[]>> {
-  const all = new Map<string, Pair[]>();
-  for (let at = 0; at < names.length; at += 4) {
-    const some = await pagesOf(store, index, names.slice(at, at + 4));
-    for (const [name, pairs] of some) all.set(name, pairs);
+/**
+ * Returns the levels of an index with new pages in place of those that get items, and the messages of the new pages.
+ * @param items the items that each page gets, by the page's position in its level
+ */
+async function replacePages(
+  compaction: OrderedCompaction,
+  levels: PagePlace[][],
+  number: number,
+  items: ReadonlyMap<number, readonly Item[]>,
+): Promise<Step> {
+  const level = levels[number] ?? [];
+  const messages: Append[] = [];
+  let places = level;
+  // The last group comes first, so that the positions of the others stay the same.
+  for (const group of groupsOf(items).reverse()) {
+    const old = level.slice(group.from, group.to);
+    const all = merged(await readAll(compaction, old), group.items);
+    // Below the last level, a mark hides nothing.
+    const made = newPages(compaction, levels, number >= levels.length - 1 ? listedIn(all) : all);
+    const freed = freedPages(
+      compaction.index,
+      old.map(({ name }) => name),
+    );
+    messages.push(...made.messages, ...freed);
+    places = places.toSpliced(group.from, old.length, ...made.places);
   }
-  return all;
+  return { levels: number < levels.length ? levels.with(number, places) : [...levels, places], messages };
 }
 
-async function pagesOf(
-  store: Store,
-  index: OrderedField,
-  names: readonly string[],
-): Promise<Map<string, Pair[]>> {
+/** Reads adjacent pages, four at a time, so that no single response becomes too large. */
+async function readAll({ deps, index }: OrderedCompaction, places: readonly PagePlace[]): Promise<Item[]> {
+  const names = places.map(({ name }) => name);
+  const all: Item[] = [];
   try {
-    return await readPages(store, index, names, "leader");
+    for (let at = 0; at < names.length; at += 4) {
+      const some = names.slice(at, at + 4);
+      const read = await readPages(deps.store, index, some, "leader");
+      all.push(...some.flatMap((name) => read.get(name) ?? []));
+    }
   } catch (error) {
     // Another compaction has replaced the page since its name was read.
     throw error instanceof PageGone ? new Conflict() : error;
   }
+  return all;
 }
 
-function merged(pairs: readonly Pair[], items: readonly Item[]): Pair[] {
-  const all = new Map(pairs.map((pair) => [pairKey(pair), pair]));
-  for (const { pair, added } of items) {
-    if (added) all.set(pairKey(pair), pair);
-    else all.delete(pairKey(pair));
-  }
-  return [...all.values()].sort(comparePairs);
-}
-
-/** Splits pairs into as few pages as possible, all of about the same size. */
-function splitPairs(pairs: readonly Pair[], most: number): Pair[][] {
-  const count = Math.max(Math.ceil(pairs.length / most), Math.ceil(sizeOf(pairs) / PAGE_SIZE));
-  const parts: Pair[][] = [];
+/** Splits items into as few pages as possible, all of about the same size. */
+function newPages(
+  { index, limits }: OrderedCompaction,
+  levels: readonly PagePlace[][],
+  items: readonly Item[],
+): { places: PagePlace[]; messages: Append[] } {
+  const most = Math.max(limits.page, Math.ceil(Math.sqrt(countOf(levels.flat()))));
+  const count = Math.max(Math.ceil(items.length / most), Math.ceil(sizeOf(items) / PAGE_SIZE));
+  const places: PagePlace[] = [];
+  const messages: Append[] = [];
   for (let part = 0; part < count; part++) {
-    const from = Math.round((part * pairs.length) / count);
-    parts.push(pairs.slice(from, Math.round(((part + 1) * pairs.length) / count)));
+    const from = Math.round((part * items.length) / count);
+    const some = items.slice(from, Math.round(((part + 1) * items.length) / count));
+    const [first] = some;
+    if (first === undefined) continue;
+    const name = crypto.randomUUID();
+    places.push({ name, pairs: some.length, first: { value: first.value, id: first.id } });
+    messages.push({ subject: subjects.orderedPage(index, index.field, name), data: pageBody(some) });
   }
-  return parts.filter((part) => part.length > 0);
+  return { places, messages };
 }
 
 /**
- * Writes a root and pages in one batch. Updates `current`.
+ * Writes the root of an index and new pages in one batch. Then `current` contains the new root.
  * @throws Conflict if the root or the definition changed
  */
 async function replaceRoot(
@@ -239,7 +283,7 @@ async function replaceRoot(
 }
 
 /** Compacts an index until its log is short. Returns false if another compaction is running. */
-export async function compactFully(compaction: Compaction): Promise<boolean> {
+export async function compactFully(compaction: OrderedCompaction): Promise<boolean> {
   try {
     while ((await compact(compaction, 1)) > 0);
     return true;

@@ -3,7 +3,8 @@
  * two reads is missed.
  */
 import { BoundedMap } from "../../kernel/bounded-map.ts";
-import { unavailable } from "../../kernel/errors.ts";
+import { type AppError, unavailable } from "../../kernel/errors.ts";
+import { Again, type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Page, Store, StoredMessage } from "../../store/types.ts";
@@ -19,7 +20,14 @@ import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type S
 const LONGEST_LOG = 4_000;
 /** Maximum changes per read of the log. A larger read would have to wait for other large reads. */
 const LOG_READ = 500;
-const ATTEMPTS = 8;
+/** Returns the error for an index that is compacted again and again, or whose log has become too long. */
+export function tooFast(): AppError {
+  return unavailable("an index changes too fast");
+}
+
+/** Reads an index again if a compaction has replaced what the first attempt wants to read. */
+export const WHILE_COMPACTED: RetryPolicy = { attempts: 8, failed: tooFast };
+
 /** A message of this many bytes or more contains a root. A shorter one can be the placeholder of an erased index. */
 const LONGEST_REMOVED = 500;
 
@@ -152,7 +160,7 @@ export async function openLog<R extends { upTo: number }>(
   parser: RootParser<R>,
 ): Promise<{ root: R; changes: StoredMessage[] } | undefined> {
   const name = subjects.orderedLog(index, index.field);
-  for (let attempt = 0; attempt < ATTEMPTS; attempt++) {
+  return retry(WHILE_COMPACTED, async (attempt) => {
     const start = starts.get(name);
     const [ahead, found] = await Promise.all([
       start === undefined ? undefined : readLog(store, index, start),
@@ -172,15 +180,14 @@ export async function openLog<R extends { upTo: number }>(
       changes.push(...page.messages);
     }
     const first = changes[0];
-    if (root.upTo > 0 && first !== undefined && first.seq !== root.upTo) continue;
-    if (logTime !== undefined && first?.time !== logTime) continue;
+    if (root.upTo > 0 && first !== undefined && first.seq !== root.upTo) throw new Again();
+    if (logTime !== undefined && first?.time !== logTime) throw new Again();
     if (root.upTo > 0 && first !== undefined)
       parser.confirm(subjects.orderedRoot(index, index.field), root, first.time);
     starts.set(name, Math.max(1, root.upTo));
     const { upTo } = root;
     return { root, changes: changes.filter(({ seq }) => seq > upTo) };
-  }
-  throw unavailable("an ordered index changes too fast");
+  });
 }
 
 /** Reads the state of an ordered index. Returns undefined if the log of changes is too long to read. */

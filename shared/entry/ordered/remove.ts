@@ -9,7 +9,7 @@ import type { OrderedField } from "./pages.ts";
 
 /** Returns the names of a schema's ordered indexes, and of its word index if it has one. */
 export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" | "searched">): string[] {
-  return [...ordered.map(({ name }) => name), ...(searched.length === 0 ? [] : [WORDS])];
+  return [...ordered.map(({ indexName }) => indexName), ...(searched.length === 0 ? [] : [WORDS])];
 }
 
 /**

@@ -1,25 +1,26 @@
 /**
  * Reads the pairs (a value and an entry id) of an ordered index in ascending or descending order, from any position.
  */
-import { BoundedMap } from "../../kernel/bounded-map.ts";
-import { unavailable } from "../../kernel/errors.ts";
-import { SMALL_BYTES } from "../../store/budget.ts";
-import { streams, subjects } from "../../store/subjects.ts";
-import { type Consistency, type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
+import { retryEach } from "../../kernel/retry.ts";
+import type { Consistency, Store } from "../../store/types.ts";
 import type { OrderedValue } from "../model/ordered-value.ts";
-import { type OpenedIndex, openIndex } from "./open.ts";
+import { type OpenedIndex, openIndex, tooFast, WHILE_COMPACTED } from "./open.ts";
 import {
   comparePairs,
   compareValues,
   countBefore,
+  goneItems,
+  type Item,
+  itemsOf,
+  listedIn,
+  merged,
   type OrderedField,
   type PagePlace,
   type Pair,
-  pairKey,
-  pairsOf,
   type StoredPage,
   sortedPairs,
 } from "./pages.ts";
+import { PAGES_AT_ONCE, pageReader } from "./read-pages.ts";
 
 /**
  * The lower or upper end of a range of a sorted index. Without an id, the range ends before the first or after the last
@@ -37,15 +38,8 @@ export interface Range {
   high?: Edge | undefined;
 }
 
-/** Maximum pages of the index per read. Such small reads start immediately, while larger ones wait in a queue. */
-const PAGES_AT_ONCE = 4;
-const ATTEMPTS = 8;
-
-/** Cache of pages. Pages never change, and their names are never reused. */
-const known = new BoundedMap<string, Pair[]>(64);
-
-/** Thrown if a page no longer exists. Between the reads of its name and its content, a compaction replaced it. */
-export class PageGone extends Error {}
+/** Reads pages of an ordered index by their names. */
+export const readPages = pageReader((message) => itemsOf(message.json<StoredPage>()));
 
 /** Compares a pair with the end of a range. The result is negative if the pair comes before that end. */
 function toEdge(pair: Pair, edge: Edge): number {
@@ -67,55 +61,10 @@ function isAbove(pair: Pair, high: Edge | undefined): boolean {
 }
 
 /** Returns the part of a sorted list that is in a range. */
-function within(pairs: readonly Pair[], { low, high }: Range): Pair[] {
-  const from = countBefore(pairs, (pair) => isBelow(pair, low));
-  const to = countBefore(pairs, (pair) => !isAbove(pair, high));
-  return pairs.slice(from, to);
-}
-
-/** Reads pages of an ordered index. Returns the pairs (a value and an entry id) of each page by its name. */
-export async function readPages(
-  store: Store,
-  index: OrderedField,
-  names: readonly string[],
-  consistency: Consistency,
-): Promise<Map<string, Pair[]>> {
-  const subjectOf = (name: string) => subjects.orderedPage(index, index.field, name);
-  const found = new Map<string, Pair[]>();
-  const missing: string[] = [];
-  for (const name of names) {
-    const page = known.get(subjectOf(name));
-    if (page === undefined) missing.push(name);
-    else found.set(name, page);
-  }
-  const messages = await readMessages(store, streams.orb(index.orb), missing.map(subjectOf), consistency);
-  for (const name of missing) {
-    const message = messages.get(subjectOf(name));
-    if (message === undefined || message.size === 0) throw new PageGone();
-    const pairs = pairsOf(message.json<StoredPage>());
-    known.set(subjectOf(name), pairs);
-    found.set(name, pairs);
-  }
-  return found;
-}
-
-export async function readMessages(
-  store: Store,
-  stream: string,
-  pages: readonly string[],
-  consistency: Consistency,
-): Promise<Map<string, StoredMessage>> {
-  try {
-    if (pages.length > 1) return await store.getMany(stream, pages, { consistency, maxBytes: SMALL_BYTES });
-  } catch (error) {
-    if (!(error instanceof TooMuch)) throw error;
-  }
-  const messages = new Map<string, StoredMessage>();
-  for (const page of pages) {
-    const message = await store.get(stream, page, { consistency });
-    if (message !== null) messages.set(page, message);
-  }
-  return messages;
+function within(items: readonly Item[], { low, high }: Range): Item[] {
+  const from = countBefore(items, (item) => isBelow(item, low));
+  const to = countBefore(items, (item) => !isAbove(item, high));
+  return items.slice(from, to);
 }
 
 /** Returns the pages that may have pairs in a range. */
@@ -129,12 +78,74 @@ function pagesIn(pages: readonly PagePlace[], { low, high }: Range): { from: num
 }
 
 /**
- * Returns a lower bound for the number of pairs (a value and an entry id) in a range. Does not count the first and the
- * last page, which may lie mostly outside the range.
+ * Returns roughly how many pairs (a value and an entry id) are at least in a range. Does not count the first and the
+ * last page of each level, which may lie mostly outside the range.
  */
-export function pairsBetween({ root: { pages } }: OpenedIndex, range: Range): number {
-  const { from, to } = pagesIn(pages, range);
-  return pages.slice(from + 1, to - 1).reduce((sum, { pairs }) => sum + pairs, 0);
+export function pairsBetween({ root: { levels } }: OpenedIndex, range: Range): number {
+  return levels.reduce((sum, pages) => {
+    const { from, to } = pagesIn(pages, range);
+    return sum + pages.slice(from + 1, to - 1).reduce((all, { pairs }) => all + pairs, 0);
+  }, 0);
+}
+
+/** A part of an index for which each level has at most one page. */
+interface Cell {
+  /** The pages, that of the newest level first. */
+  places: PagePlace[];
+  /** The first pair of the part. Undefined: the part has no lower end. */
+  from: Pair | undefined;
+  /** The first pair behind the part. */
+  to: Pair | undefined;
+}
+
+/** Yields the parts of a range in order. They end where a page of any level ends. */
+function* cellsIn(
+  levels: readonly (readonly PagePlace[])[],
+  range: Range,
+  descending: boolean,
+): Generator<Cell> {
+  const cursors = levels
+    .filter((pages) => pages.length > 0)
+    .map((pages) => {
+      const { from, to } = pagesIn(pages, range);
+      return descending ? { pages, at: to - 1, last: from } : { pages, at: from, last: to - 1 };
+    });
+  // Where a level's current page ends, in the direction of the scan. Undefined for its last page.
+  const endOf = ({ pages, at, last }: (typeof cursors)[number]): Pair | undefined =>
+    at === last ? undefined : pages[descending ? at : at + 1]?.first;
+  for (let start: Pair | undefined; ; ) {
+    const places = cursors.flatMap(({ pages, at }) => pages[at] ?? []);
+    const ends = cursors.flatMap((cursor) => endOf(cursor) ?? []).sort(comparePairs);
+    const end = descending ? ends.at(-1) : ends[0];
+    yield descending ? { places, from: end, to: start } : { places, from: start, to: end };
+    if (end === undefined) return;
+    for (const cursor of cursors) {
+      const own = endOf(cursor);
+      if (own !== undefined && comparePairs(own, end) === 0) cursor.at += descending ? -1 : 1;
+    }
+    start = end;
+  }
+}
+
+/** Returns the items of a sorted list that are in a part of the index. */
+function inCell(items: readonly Item[], { from, to }: Cell): Item[] {
+  const start = from === undefined ? 0 : countBefore(items, (item) => comparePairs(item, from) < 0);
+  const end = to === undefined ? items.length : countBefore(items, (item) => comparePairs(item, to) < 0);
+  return items.slice(start, end);
+}
+
+/** Yields lists of 1, 2, 4, 4 … items. */
+function* growing<T>(items: Iterable<T>): Generator<T[]> {
+  let size = 1;
+  let list: T[] = [];
+  for (const item of items) {
+    list.push(item);
+    if (list.length < size) continue;
+    yield list;
+    list = [];
+    size = Math.min(PAGES_AT_ONCE, size * 2);
+  }
+  if (list.length > 0) yield list;
 }
 
 async function* scanOpened(
@@ -145,30 +156,15 @@ async function* scanOpened(
   descending: boolean,
   consistency: Consistency,
 ): AsyncGenerator<Pair[]> {
-  const { pages } = root;
-  const extra = within(sortedPairs([...root.recent, ...added]), range);
-  const gone = new Set(root.gone.map(pairKey));
-  for (const pair of extra) gone.delete(pairKey(pair));
-  if (pages.length === 0) {
-    yield descending ? extra.reverse() : extra;
-    return;
-  }
-  const { from, to } = pagesIn(pages, range);
-  const order = Array.from({ length: to - from }, (_, at) => (descending ? to - 1 - at : from + at));
-  for (let at = 0, size = 1; at < order.length; at += size, size = Math.min(PAGES_AT_ONCE, size * 2)) {
-    const part = order.slice(at, at + size);
-    const names = part.map((number) => pages[number]?.name ?? "");
-    const read = await readPages(store, index, names, consistency);
-    for (const number of part) {
-      const first = number === from ? undefined : pages[number]?.first;
-      const next = number === to - 1 ? undefined : pages[number + 1]?.first;
-      const own = within(read.get(pages[number]?.name ?? "") ?? [], range);
-      const start = first === undefined ? 0 : countBefore(extra, (pair) => comparePairs(pair, first) < 0);
-      const end =
-        next === undefined ? extra.length : countBefore(extra, (pair) => comparePairs(pair, next) < 0);
-      const kept = gone.size === 0 ? own : own.filter((pair) => !gone.has(pairKey(pair)));
-      const merged = end > start ? sortedPairs([...kept, ...extra.slice(start, end)]) : kept;
-      yield descending ? merged.toReversed() : merged;
+  const newest = within(merged(goneItems(root.gone), sortedPairs([...root.recent, ...added])), range);
+  for (const cells of growing(cellsIn(root.levels, range, descending))) {
+    const names = new Set(cells.flatMap(({ places }) => places.map(({ name }) => name)));
+    const read = await readPages(store, index, [...names], consistency);
+    for (const cell of cells) {
+      const parts = cell.places.map(({ name }) => inCell(within(read.get(name) ?? [], range), cell));
+      const items = [inCell(newest, cell), ...parts].reduceRight((older, newer) => merged(older, newer));
+      const pairs = listedIn(items);
+      yield descending ? pairs.reverse() : pairs;
     }
   }
 }
@@ -181,23 +177,17 @@ export async function* scanOrdered(
   range: Range,
   descending: boolean,
 ): AsyncGenerator<Pair[]> {
-  let state: OpenedIndex | undefined = opened;
   let rest = range;
-  for (let attempt = 0; attempt < ATTEMPTS && state !== undefined; attempt++) {
-    try {
-      const consistency = attempt === 0 ? "stale" : "leader";
-      for await (const pairs of scanOpened(store, index, state, rest, descending, consistency)) {
-        yield pairs;
-        const last = pairs.at(-1);
-        if (last === undefined) continue;
-        const edge = { ...last, inclusive: false };
-        rest = descending ? { ...rest, high: edge } : { ...rest, low: edge };
-      }
-      return;
-    } catch (error) {
-      if (!(error instanceof PageGone)) throw error;
-      state = await openIndex(store, index);
+  yield* retryEach(WHILE_COMPACTED, async function* (attempt) {
+    const state = attempt === 0 ? opened : await openIndex(store, index);
+    if (state === undefined) throw tooFast();
+    const consistency = attempt === 0 ? "stale" : "leader";
+    for await (const pairs of scanOpened(store, index, state, rest, descending, consistency)) {
+      yield pairs;
+      const last = pairs.at(-1);
+      if (last === undefined) continue;
+      const edge = { ...last, inclusive: false };
+      rest = descending ? { ...rest, high: edge } : { ...rest, low: edge };
     }
-  }
-  throw unavailable("an ordered index changes too fast");
+  });
 }

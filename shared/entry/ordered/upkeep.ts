@@ -1,6 +1,6 @@
 /**
- * Decides when to compact an index, which moves the changes in its log into sorted pages. This happens after a read
- * that found a long log, and after many writes.
+ * Decides when to compact an index, which moves the changes in its log into sorted pages. This happens after many writes,
+ * and after a read that found a long log. `keeper.ts` compacts the indexes whose writer has stopped before that.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
@@ -14,12 +14,13 @@ import { compact, compactFully, LIMITS } from "./compact.ts";
 import type { OrderedField } from "./pages.ts";
 import { compactWords, compactWordsFully, WORD_LIMITS } from "./word-compact.ts";
 
-/** A reader that finds this many changes in the log of an index starts a compaction. */
-const LONG_LOG = 64;
+/** A log with this many changes is long: a reader that finds it starts a compaction. */
+export const LONG_LOG = 64;
 /**
- * A process compacts an index (moves the changes in its log into sorted pages) after it has written this many changes.
- * On a broker without replicas, a compaction takes as long as creating 40 entries, so creating an entry becomes slower
- * by about a sixth on average.
+ * A process compacts an index (moves the changes in its log into sorted pages) after it has written this many changes,
+ * until fewer are left. Each compaction writes the lists of all pages, so more and smaller ones would write more. On a
+ * broker without replicas, a compaction takes as long as creating 40 entries, so creating an entry becomes slower by
+ * about a sixth on average.
  */
 const MANY_WRITTEN = 256;
 /**
@@ -27,55 +28,81 @@ const MANY_WRITTEN = 256;
  * (a word and an entry id) is merged less often.
  */
 const MANY_WORDS_WRITTEN = 512;
-/** A compaction that runs longer than this many milliseconds is considered crashed. */
+/** A round of a compaction that runs longer than this many milliseconds is considered crashed. */
 const PATIENCE_MS = 30_000;
-/** Maximum number of compactions of a word index in a row. */
-const WORD_ROUNDS = 1_000;
+/**
+ * Milliseconds that a process leaves an index to another one that compacts it. Both would otherwise repeat each other's
+ * work.
+ */
+const YIELD_MS = 5_000;
+/** Maximum number of rounds of one compaction. */
+const ROUNDS = 1_000;
 
-/** Start times of the running compactions of this process, by index. */
-const running = new BoundedMap<string, number>(10_000);
+/** For each index, the time until which this process starts no compaction: one is running, here or elsewhere. */
+const busyUntil = new BoundedMap<string, number>(10_000);
 /** For each index, the number of changes that this process has written since its last compaction of the index. */
 const written = new BoundedMap<string, number>(10_000);
 
 type Definition = Pick<OrbContext, "orb" | "fence">;
 
 /**
- * Compacts an index if its log is long. Runs in the background, after the response has been sent.
+ * Compacts an index if its log is long, until it is short. Runs in the background, after the response has been sent.
  * @param logged number of changes in the log; undefined if there are too many to read
+ * @param long number of changes from which a log is long
  */
 export function tendIndex(
   deps: Deps,
   { fence }: Definition,
   index: OrderedField,
   logged = Number.POSITIVE_INFINITY,
+  long = LONG_LOG,
 ): void {
-  if (logged < LONG_LOG || deps.readOnly === true) return;
+  if (logged < long || deps.readOnly === true) return;
   const name = subjects.orderedLog(index, index.field);
   const now = Date.now();
-  if (now - (running.get(name) ?? 0) < PATIENCE_MS) return;
-  running.set(name, now);
+  if (now < (busyUntil.get(name) ?? 0)) return;
+  const continues = () => {
+    busyUntil.set(name, Date.now() + PATIENCE_MS);
+    return true;
+  };
+  continues();
   const work = async () => {
     try {
-      await nullOnConflict(compactOnce(deps, index, fence));
-    } finally {
-      running.delete(name);
+      const done = await shortenLog(deps, index, fence, continues, long);
+      if (done) busyUntil.delete(name);
+      else busyUntil.set(name, Date.now() + YIELD_MS);
+    } catch (error) {
+      busyUntil.delete(name);
+      deps.log.warn("an ordered index could not be compacted", { orb: index.orb, error: String(error) });
     }
   };
-  deps.afterwards(
-    work().catch((error) => {
-      deps.log.warn("an ordered index could not be compacted", { orb: index.orb, error: String(error) });
-    }),
-  );
+  deps.afterwards(work());
 }
 
-async function compactOnce(deps: Deps, index: OrderedField, fence: Definition["fence"]): Promise<void> {
-  if (index.field !== WORDS) {
-    await compact({ deps, index, fence, limits: LIMITS }, LONG_LOG);
-    return;
+/**
+ * Compacts an index until its log is short. While it runs, other writes add changes, so it continues with these. So the
+ * log is short at the end, also without a later read or write.
+ * @param continues called after each round, which moves a limited number of changes; false ends the compaction
+ * @param long number of changes from which a log is long
+ * @returns false if another compaction or another definition came first
+ */
+export async function shortenLog(
+  deps: Pick<Deps, "store">,
+  index: OrderedField,
+  fence: Definition["fence"],
+  continues: () => boolean,
+  long = LONG_LOG,
+): Promise<boolean> {
+  const round = () =>
+    index.field === WORDS
+      ? compactWords({ deps, index, fence, limits: WORD_LIMITS }, long)
+      : compact({ deps, index, fence, limits: LIMITS }, long);
+  for (let count = 0; count < ROUNDS; count++) {
+    const moved = await nullOnConflict(round());
+    if (moved === null) return false;
+    if (moved === 0 || !continues()) return true;
   }
-  // One compaction handles a limited number of words, so a long log may need several.
-  for (let round = 0; round < WORD_ROUNDS; round++)
-    if ((await compactWords({ deps, index, fence, limits: WORD_LIMITS }, LONG_LOG)) === 0) return;
+  return true;
 }
 
 /** Counts the changes of a write, and compacts the indexes that this process has changed often. */
@@ -91,7 +118,7 @@ export function tendIndexes(
     const count = (written.get(name) ?? 0) + 1;
     const many = field === WORDS ? MANY_WORDS_WRITTEN : MANY_WRITTEN;
     written.set(name, count < many ? count : 0);
-    if (count >= many) tendIndex(deps, context, index);
+    if (count >= many) tendIndex(deps, context, index, count, many);
   }
 }
 
@@ -106,8 +133,8 @@ export async function compactSchemas(
       const index = { orb, ...home, field: WORDS };
       await compactWordsFully({ deps, index, fence, limits: WORD_LIMITS });
     }
-    for (const { name } of ordered) {
-      await compactFully({ deps, index: { orb, ...home, field: name }, fence, limits: LIMITS });
+    for (const { indexName } of ordered) {
+      await compactFully({ deps, index: { orb, ...home, field: indexName }, fence, limits: LIMITS });
     }
   }
 }

@@ -13,7 +13,7 @@ import { nullIfMissing } from "../model/resolve.ts";
 import { changesOf, freedPages, writeRoot } from "./changes.ts";
 import type { Compaction } from "./compact.ts";
 import { comparePairs, type Pair } from "./pages.ts";
-import { PageGone } from "./scan.ts";
+import { PageGone } from "./read-pages.ts";
 import {
   countOf,
   type Run,

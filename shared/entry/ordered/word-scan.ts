@@ -1,19 +1,10 @@
 /** Finds the entries that contain a word. */
-import { BoundedMap } from "../../kernel/bounded-map.ts";
-import { unavailable } from "../../kernel/errors.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { retry } from "../../kernel/retry.ts";
 import type { Consistency, Store } from "../../store/types.ts";
-import { openLog, pairsAdded } from "./open.ts";
+import { openLog, pairsAdded, tooFast, WHILE_COMPACTED } from "./open.ts";
 import { countBefore, type OrderedField, type Pair } from "./pages.ts";
-import { PageGone, readMessages } from "./scan.ts";
-import { type Run, type StoredTerm, splitIds, termsIn, type WordRoot, wordRoots } from "./word-runs.ts";
-
-/** Maximum index pages per read. */
-const PAGES_AT_ONCE = 4;
-const ATTEMPTS = 8;
-
-/** Cache of pages. Pages never change, and their names are never reused. */
-const known = new BoundedMap<string, StoredTerm[]>(64);
+import { pageReader } from "./read-pages.ts";
+import { type Run, splitIds, termsIn, type WordRoot, wordRoots } from "./word-runs.ts";
 
 export interface OpenedWords {
   root: WordRoot;
@@ -31,41 +22,8 @@ export async function openWords(store: Store, index: OrderedField): Promise<Open
   return { root, added: changes.flatMap(pairsAdded), logged: changes.length };
 }
 
-/**
- * Reads pages of a word index by their names.
- * @throws PageGone if a compaction has replaced one of the pages
- */
-export async function readWordPages(
-  store: Store,
-  index: OrderedField,
-  names: readonly string[],
-  consistency: Consistency,
-): Promise<Map<string, StoredTerm[]>> {
-  const subjectOf = (name: string) => subjects.orderedPage(index, index.field, name);
-  const found = new Map<string, StoredTerm[]>();
-  const missing = names.filter((name) => {
-    const page = known.get(subjectOf(name));
-    if (page !== undefined) found.set(name, page);
-    return page === undefined;
-  });
-  const parts = Array.from({ length: Math.ceil(missing.length / PAGES_AT_ONCE) }, (_, part) =>
-    missing.slice(part * PAGES_AT_ONCE, (part + 1) * PAGES_AT_ONCE),
-  );
-  const stream = streams.orb(index.orb);
-  const read = await Promise.all(
-    parts.map((part) => readMessages(store, stream, part.map(subjectOf), consistency)),
-  );
-  for (const [at, part] of parts.entries()) {
-    for (const name of part) {
-      const message = read[at]?.get(subjectOf(name));
-      if (message === undefined || message.size === 0) throw new PageGone();
-      const terms = termsIn(message);
-      known.set(subjectOf(name), terms);
-      found.set(name, terms);
-    }
-  }
-  return found;
-}
+/** Reads pages of a word index by their names. */
+export const readWordPages = pageReader(termsIn);
 
 /** The words from `from` up to, but not including, `to`. */
 export interface TermRange {
@@ -130,15 +88,9 @@ export async function eachTermIn(
   range: TermRange,
   each: (term: string, ids: readonly string[]) => void,
 ): Promise<void> {
-  let state: OpenedWords | undefined = opened;
-  for (let attempt = 0; attempt < ATTEMPTS && state !== undefined; attempt++) {
-    try {
-      await eachTerm(store, index, state, range, each, attempt === 0 ? "stale" : "leader");
-      return;
-    } catch (error) {
-      if (!(error instanceof PageGone)) throw error;
-      state = await openWords(store, index);
-    }
-  }
-  throw unavailable("a word index changes too fast");
+  await retry(WHILE_COMPACTED, async (attempt) => {
+    const state = attempt === 0 ? opened : await openWords(store, index);
+    if (state === undefined) throw tooFast();
+    await eachTerm(store, index, state, range, each, attempt === 0 ? "stale" : "leader");
+  });
 }

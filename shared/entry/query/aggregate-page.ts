@@ -7,8 +7,8 @@ import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor }
 import { type Aggregation, Totals, tooManyGroups } from "./aggregate.ts";
 import { candidatesOf } from "./candidates.ts";
 import { hiddenPosition, type ListPage } from "./cut.ts";
-import { type ListStep, scanAll, scanKnown, scanPlaces } from "./list-scan.ts";
-import { CHUNK, type Collection, readMatching } from "./matching.ts";
+import { type ListStep, scanAll, scanKnown, scanListed, scanPlaces } from "./list-scan.ts";
+import { CHUNK, type Collection, openListed, readMatching } from "./matching.ts";
 import type { ListQuery } from "./query.ts";
 
 /** Number of index messages per read. */
@@ -36,6 +36,8 @@ async function stepsOf<T>(
     }
   }
   if (after !== undefined && after.kind !== "index") throw refusedCursor();
+  const listed = await openListed(deps, list);
+  if (listed !== undefined) return scanListed(listed, { ...query, sort: [] }, after);
   // Read the index, because it lists each entry once. The log of entries by creation time may list one twice.
   return scanAll(deps, list, { ...query, limit: WINDOW - 1 }, after, "index");
 }

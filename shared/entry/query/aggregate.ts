@@ -1,11 +1,16 @@
 /** Parses and computes aggregates: `aggregate[total]=sum(price)&group=category`. */
+
+import { allFields } from "../../definition/walk.ts";
 import {
   add,
   type Decimal,
+  decimalIn,
   decimalOf,
+  decimalText,
   divided,
   numberOf,
   parseDecimal,
+  rounded,
   textOf,
   ZERO,
 } from "../../kernel/decimal.ts";
@@ -48,7 +53,7 @@ export function aggregateName(parameter: string): string | undefined {
   return NAME.exec(parameter)?.[1];
 }
 
-const isNumber = ({ type }: Subject) => type.name === "number" || type.name === "integer";
+const isNumber = ({ type }: Subject) => type.kind === "number";
 const isSortable = (subject: Subject) => subject.kind === "property" || subject.field.sortable;
 
 /**
@@ -114,7 +119,7 @@ export function readAggregation(
     if (subject === undefined) continue;
     if (isGroupable(subject)) subjects.push(subject);
     else {
-      const fields = [...(reader.compared?.fields.values() ?? [])].map(
+      const fields = (reader.compared === undefined ? [] : allFields(reader.compared)).map(
         (field): Subject => ({ kind: "field", name: field.name, type: field.type, field }),
       );
       const known = [
@@ -193,9 +198,9 @@ export class Totals {
       // Skip a stored value that does not fit the field's current type. It was stored when the field had another type.
       if (value === null || subject.type.token(value) === null) return;
       one.count++;
-      if ((operation === "sum" || operation === "avg") && typeof value === "number")
-        one.sum = add(one.sum, decimalOf(value));
-      const order = one.bound === null ? 0 : subject.type.compare(value, one.bound);
+      if (operation === "sum" || operation === "avg") one.sum = add(one.sum, summandOf(value));
+      const { compare } = subject.kind === "field" ? subject.field : subject.type;
+      const order = one.bound === null ? 0 : compare(value, one.bound);
       const replaces = one.bound === null || (operation === "min" ? order < 0 : order > 0);
       if ((operation === "min" || operation === "max") && replaces) one.bound = value;
     });
@@ -210,7 +215,7 @@ export class Totals {
       .map(([, { key, running }]) => ({
         key: named(key, group),
         values: named(
-          running.map((one, at) => resultOf(aggregates[at]?.operation, one)),
+          running.map((one, at) => resultOf(aggregates[at], one)),
           aggregates,
         ),
       }));
@@ -243,14 +248,30 @@ export class Totals {
   }
 }
 
-function resultOf(operation: Operation | undefined, { count, sum, bound }: Running): SortValue {
+const summandOf = (value: SortValue): Decimal =>
+  (typeof value === "string" ? decimalIn(value) : typeof value === "number" ? decimalOf(value) : undefined) ??
+  ZERO;
+
+/** Additional digits of an average of decimal numbers. */
+const AVERAGE_DIGITS = 6;
+
+/**
+ * Returns the result in the form of the field's values. Sums of decimal numbers have the digits of the field, or more
+ * if stored values have more.
+ */
+function resultOf(of: Aggregate | undefined, { count, sum, bound }: Running): SortValue {
+  const { operation, subject } = of ?? {};
+  const scale = subject?.kind === "field" ? subject.type.sumScale?.(subject.field.definition) : undefined;
   switch (operation) {
     case "count":
       return count;
     case "sum":
-      return numberOf(sum);
+      return scale === undefined ? numberOf(sum) : decimalText(rounded(sum, Math.max(scale, sum.scale)));
     case "avg":
-      return count === 0 ? null : numberOf(divided(sum, count));
+      if (count === 0) return null;
+      return scale === undefined
+        ? numberOf(divided(sum, count))
+        : decimalText(rounded(divided(sum, count), scale + AVERAGE_DIGITS));
     default:
       return bound;
   }

@@ -1,14 +1,17 @@
 /** Query planner: decides which entries to read for a query. Uses an index if possible. */
 import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Json } from "../../definition/fields/index.ts";
 import type { Deps } from "../../deps.ts";
 import { REQUEST_ENTRIES, SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
-import { type IndexEntry, readPlaces } from "../index/scan.ts";
-import { equalityToken, indexKind, uniqueTokens } from "../model/index-keys.ts";
+import { type IndexEntry, readPage } from "../index/scan.ts";
+import { mostScattered, readWhole } from "../index/whole.ts";
+import { equalityToken, indexKind, isListed, listedForms, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import {
   type Condition,
   isGroup,
+  isLacking,
   isRelated,
   isSearch,
   type Search,
@@ -19,9 +22,8 @@ import { type OrderedContext, placesInRange } from "./ranges.ts";
 import { searchIndex } from "./search-index.ts";
 
 export const READ_LIMIT = REQUEST_ENTRIES;
-const WINDOW = 2000;
 /** Maximum number of `in` values that are looked up in an index. */
-const MAX_INDEXED_VALUES = 20;
+export const MAX_INDEXED_VALUES = 20;
 
 /** How the query planner found the entries to read: with which index, and for which fields. */
 export interface Found {
@@ -94,6 +96,7 @@ function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[numb
   if (operator !== "eq" && operator !== "in") return undefined;
   if (subject.kind === "property") return subject.name === "id" ? "id" : undefined;
   if (values.length > MAX_INDEXED_VALUES) return undefined;
+  if (!values.every((value) => isListed(subject.field, value))) return undefined;
   const kind = indexKind(subject.field);
   return kind === null ? undefined : kind === "uq" ? "unique" : kind === "ref" ? "reference" : "equality";
 }
@@ -106,7 +109,7 @@ interface Cover {
 }
 
 function coverOf(where: Where): Cover | undefined {
-  if (isSearch(where) || isRelated(where)) return undefined;
+  if (isSearch(where) || isRelated(where) || isLacking(where)) return undefined;
   if (!isGroup(where)) {
     const index = indexFor(where);
     return index === undefined ? undefined : { conditions: [where], rank: KINDS.indexOf(index) };
@@ -147,14 +150,38 @@ async function indexOf(
   if (subject.kind !== "field") return undefined;
   const home = schema.home;
   const address = { orb: schema.orb, ...home };
-  const { name, field } = subject;
+  const { field } = subject;
   const isReference = indexKind(field) === "ref";
   const token = isReference ? String(value) : await equalityToken(field, value as string | number | boolean);
   if (token === null) return undefined;
   const filter = isReference
-    ? subjects.referencesBy(token, address, name)
-    : subjects.equalityOf(address, name, token);
-  return { filter, late: subjects.lateOf(address, name, token), home };
+    ? subjects.referencesBy(token, address, field.token)
+    : subjects.equalityOf(address, field.token, token);
+  return { filter, late: subjects.lateOf(address, field.token, token), home };
+}
+
+function formsOf({ subject, values }: Condition): Json[] {
+  return subject.kind === "field" ? values.flatMap((value) => listedForms(subject.field, value)) : values;
+}
+
+/**
+ * Returns how many entries an index lists for a condition, also those that are not published. Returns undefined if no
+ * index can find the entries. Does not consider ordered indexes.
+ */
+export async function countByIndex(
+  { store }: Pick<Deps, "store">,
+  schema: CompiledSchema,
+  condition: Condition,
+): Promise<number | undefined> {
+  const kind = indexFor(condition);
+  if (kind === undefined || kind === "id" || kind === "unique") return kind && condition.values.length;
+  const indexes = await Promise.all(formsOf(condition).map((value) => indexOf(schema, condition, value)));
+  const counts = indexes.map(async (index) => {
+    if (index === undefined) return 0;
+    const page = await readPage(store, schema.orb, index.filter, { fromSeq: 1, limit: 1 });
+    return page.messages.length + page.pending;
+  });
+  return (await Promise.all(counts)).reduce((sum, count) => sum + count, 0);
 }
 
 async function holders(deps: Deps, schema: CompiledSchema, condition: Condition): Promise<IndexEntry[]> {
@@ -164,7 +191,7 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
   const tokens = await Promise.all(
     values.map((value) => uniqueTokens(deps.config, schema, subject.field, value)),
   );
-  const claims = tokens.flat().map((token) => subjects.unique(address, subject.name, token));
+  const claims = tokens.flat().map((token) => subjects.unique(address, subject.field.token, token));
   const found = await nullIfMissing(
     deps.store.getMany(streams.orb(schema.orb), claims, { consistency: "stale", maxBytes: SMALL_BYTES }),
   );
@@ -173,27 +200,16 @@ async function holders(deps: Deps, schema: CompiledSchema, condition: Condition)
     .map((message) => placeOf(schema, message.text(), message.seq));
 }
 
-export async function readIndexes(
-  deps: Pick<Deps, "store">,
-  { orb, home }: CompiledSchema,
-  filters: readonly string[],
-  most = READ_LIMIT,
-): Promise<IndexEntry[] | undefined> {
-  const scans = filters.map((filter) => ({ orb, filter, home, first: WINDOW }));
-  const { places, complete } = await readPlaces(deps.store, scans, most);
-  return complete ? places : undefined;
-}
-
 interface CandidateOptions {
-  walking?: boolean;
+  walking?: "begins" | "continues" | undefined;
   most?: number;
   context?: OrderedContext | undefined;
 }
 
 /**
  * Returns the plan of a query. Indexes may be outdated and include drafts, so the caller must check every entry.
- * @param walking whether the plan may read the entries with a certain value from the index step by step, in order of
- *   creation
+ * @param walking set if the plan may read the entries with a certain value from the index step by step, in order of
+ *   creation. A list that begins does so unless the index has few entries, far apart; a list that continues always does
  * @param most maximum number of candidates; if there are more, the plan is to read all entries
  * @param context the application's definition; without it, the plan uses no ordered indexes
  */
@@ -201,7 +217,7 @@ export async function candidatesOf(
   deps: Deps,
   schema: CompiledSchema,
   wanted: readonly Where[],
-  { walking = false, most = READ_LIMIT, context }: CandidateOptions = {},
+  { walking, most = READ_LIMIT, context }: CandidateOptions = {},
 ): Promise<Candidates> {
   const cover = best(wanted);
   const search = searchOf(wanted);
@@ -222,14 +238,24 @@ export async function candidatesOf(
   const byIndex = (kind: (typeof KINDS)[number]) => conditions.filter((one) => indexFor(one) === kind);
   const listed = [...byIndex("reference"), ...byIndex("equality")];
   const indexes = (
-    await Promise.all(listed.flatMap((one) => one.values.map((value) => indexOf(schema, one, value))))
+    await Promise.all(listed.flatMap((one) => formsOf(one).map((value) => indexOf(schema, one, value))))
   ).filter((index) => index !== undefined);
   const [only] = indexes;
-  if (walking && only !== undefined && indexes.length === 1 && listed.length === conditions.length)
-    return { kind: "value", by, ...only };
+  const { orb, home } = schema;
+  if (
+    walking !== undefined &&
+    only !== undefined &&
+    indexes.length === 1 &&
+    listed.length === conditions.length
+  ) {
+    const scattered = walking === "begins" ? Math.min(most, mostScattered(deps, orb)) : 0;
+    const few =
+      scattered > 0 && (await readWhole(deps, { orb, home, filters: [only.filter], most: scattered }));
+    return few ? { kind: "set", by, places: inOrder(few) } : { kind: "value", by, ...only };
+  }
   const [owned, places] = await Promise.all([
     Promise.all(byIndex("unique").map((one) => holders(deps, schema, one))),
-    readIndexes(deps, schema, [...new Set(indexes.map(({ filter }) => filter))], most),
+    readWhole(deps, { orb, home, filters: [...new Set(indexes.map(({ filter }) => filter))], most }),
   ]);
   if (places === undefined) return inRange();
   const named = byIndex("id").flatMap(({ values }) => values.map((id) => placeOf(schema, String(id), 0)));
@@ -239,6 +265,7 @@ export async function candidatesOf(
 /**
  * Prepares conditions on referenced entries, such as `filter[venue.city]=Oslo`. Looks up the entries that meet the
  * condition, here the venues, and adds a condition on their ids. An index can then find the entries that refer to them.
+ * A condition through two references, such as `filter[venue.country.name]=Norway`, takes two such steps.
  * @param most maximum number of ids; if more entries meet a condition, nothing is added for it
  */
 export async function withTargets(
@@ -254,7 +281,8 @@ export async function withTargets(
     }
     if (!isRelated(where) || indexKind(where.via) !== "ref") return where;
     const { via, target, condition } = where;
-    const plan = await candidatesOf(deps, target, [condition], { most, context });
+    const inner = await withTargets(deps, context, [condition], most);
+    const plan = await candidatesOf(deps, target, inner, { most, context });
     if (plan.kind !== "set" || plan.places.length > most) return where;
     const subject = { kind: "field", name: via.name, type: via.type, field: via } as const;
     const named: Condition = { subject, operator: "in", values: plan.places.map(({ id }) => id) };

@@ -1,4 +1,5 @@
 /** Builds a page: the entries that fit, and a cursor for the next page. */
+import type { CompiledField } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { open, seal } from "../../kernel/seal.ts";
 import { READ_BYTES } from "../../store/budget.ts";
@@ -7,10 +8,13 @@ import type { GroupResult } from "./aggregate.ts";
 import type { Explanation } from "./candidates.ts";
 import type { Collection, Match } from "./matching.ts";
 import {
+  type Condition,
   conditionsIn,
   isGroup,
+  isLacking,
   isRelated,
   isSearch,
+  type Related,
   type Subject,
   searchOf,
   type Where,
@@ -36,6 +40,7 @@ export interface ListPage<T> {
 function signed(where: Where): unknown[] {
   if (isGroup(where)) return [where.join, where.of.map(signed)];
   if (isSearch(where)) return ["search", where.words, where.fields.map(({ name }) => name)];
+  if (isLacking(where)) return ["missing", where.lacks, where.fields.map(({ name }) => name)];
   if (isRelated(where)) return [where.via.name, signed(where.condition)];
   return [where.subject.name, where.operator, where.values];
 }
@@ -53,9 +58,9 @@ export function signatureOf(list: Collection<unknown>, query: ListQuery): string
   const { aggregates = [], group = [] } = query.aggregation ?? {};
   const searched = searchOf(query.conditions)?.fields ?? [];
   const fieldIn = (subject: Subject | undefined) => (subject?.kind === "field" ? [subject.field] : []);
-  const compared = conditionsIn(query.conditions).flatMap((one) =>
-    isRelated(one) ? [one.via, ...fieldIn(one.condition.subject)] : fieldIn(one.subject),
-  );
+  const fieldsIn = (one: Condition | Related): CompiledField[] =>
+    isRelated(one) ? [one.via, ...fieldsIn(one.condition)] : fieldIn(one.subject);
+  const compared = conditionsIn(query.conditions).flatMap(fieldsIn);
   const others = [...query.sort, ...aggregates].map(({ subject }) => subject);
   const localized = [...compared, ...searched, ...[...others, ...group].flatMap(fieldIn)].some(
     ({ translatable, marketSpecific }) => translatable || marketSpecific,
@@ -143,11 +148,7 @@ export async function positionIn(
   if (!SEALED.test(position.id)) return position;
   const sealed = await open(deps.config.encryptionKeys, position.id, CURSOR);
   if (sealed === null) throw refusedCursor();
-  // Cursors from earlier versions contain only the encrypted id.
-  const [id, ...keys] = (sealed.startsWith("[") ? JSON.parse(sealed) : [sealed]) as [
-    string,
-    ...Position["keys"],
-  ];
+  const [id, ...keys] = JSON.parse(sealed) as [string, ...Position["keys"]];
   // Outside the encrypted text, `keys` may contain the intermediate results of an aggregation. Keep them.
   return { ...position, id, keys: keys.length > 0 ? keys : position.keys };
 }

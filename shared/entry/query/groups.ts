@@ -2,8 +2,8 @@
  * Parses the names of filters into a tree of conditions. `filter[or][0][a]=1&filter[or][1][b][gte]=2` means a = 1 or b
  * >= 2. Conditions with the same number belong together: all of them must hold.
  */
-import { type ParameterReader, PROPERTY_TYPES, readCondition, type Where } from "./parameters.ts";
-import { readRelated } from "./related.ts";
+import { type ParameterReader, PROPERTY_TYPES, type Where } from "./parameters.ts";
+import { type Room, readFilter } from "./related.ts";
 
 /** Limits of the filters of a query. */
 export const FILTER_LIMITS = {
@@ -11,6 +11,11 @@ export const FILTER_LIMITS = {
   conditions: 20,
   /** Maximum depth of nested groups. */
   depth: 5,
+  /**
+   * Maximum combinations of schemas to which the names of all filters lead. A reference can have many schemas, so a name
+   * that leads through two of them has up to the square of that number.
+   */
+  combinations: 100,
 } as const;
 
 /** A name such as `filter[or][0][price][gte]`. */
@@ -26,6 +31,8 @@ const OPERATORS: ReadonlySet<string> = new Set([
   ...Object.values(PROPERTY_TYPES).flatMap(({ operators }) => operators),
   "contains",
   "startsWith",
+  "near",
+  "within",
 ]);
 
 /** A group that is being built: its conditions and nested groups. */
@@ -91,6 +98,7 @@ export function readFilters(
   filters: Iterable<[string, { path: readonly string[]; texts: string[] }]>,
 ): Where[] {
   const root = new Draft();
+  const room: Room = { left: FILTER_LIMITS.combinations };
   for (const [parameter, { path, texts }] of filters) {
     let place: Place = { draft: root, path };
     let depth = 0;
@@ -106,10 +114,14 @@ export function readFilters(
         "must be filter[field], filter[field][operator], or one of these after [or][0], [and][0] or [not]";
       reader.fault(parameter, "unknown_parameter", form);
     } else {
-      const read = name.includes(".") ? readRelated : readCondition;
-      const condition = read(reader, parameter, { name, op }, texts);
+      const condition = readFilter(reader, parameter, { name, op, room }, texts);
       if (condition !== undefined) place.draft.add(condition);
     }
+  }
+  if (room.left < 0) {
+    const most = FILTER_LIMITS.combinations;
+    const message = `must not lead to more than ${most} combinations of schemas in one query. Leave out filters that lead through references to many schemas.`;
+    reader.fault("filter", "too_broad", message);
   }
   return root.finish();
 }

@@ -1,5 +1,5 @@
-import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
+import { manyOf } from "../../store/many.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import {
   type IndexEntry,
@@ -9,17 +9,21 @@ import {
   type ScanStart,
   scanInOrder,
 } from "../index/scan.ts";
+import { readSmall } from "../index/whole.ts";
 import { type Position, positionAt } from "../model/cursor.ts";
 import { nullIfMissing } from "../model/resolve.ts";
-import { readIndexes, type ValueIndex } from "./candidates.ts";
+import type { ValueIndex } from "./candidates.ts";
 import { cut, endedEarly, fitting, type ListPage } from "./cut.ts";
-import { CHUNK, type Collection, type Match, readMatching } from "./matching.ts";
+import { CHUNK, type Collection, type Listed, type Match, readMatching } from "./matching.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 
 async function newestOf(deps: Deps, { orb, filter }: IndexScan): Promise<ScanStart | undefined> {
+  const stream = streams.orb(orb);
+  // To find the last of many messages, the broker would look at all their subjects. A later message will do.
+  const end = manyOf(stream, filter) === undefined ? filter : ">";
   const [last, page] = await Promise.all([
-    nullIfMissing(deps.store.get(streams.orb(orb), filter, { consistency: "stale" })),
-    readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1 }),
+    nullIfMissing(deps.store.get(stream, end, { consistency: "stale" })),
+    readPage(deps.store, orb, filter, { fromSeq: 1, limit: 1, roughly: true }),
   ]);
   const [first] = page.messages;
   if (last === null || first === undefined) return undefined;
@@ -62,6 +66,16 @@ export async function* scanPlaces(
   }
 }
 
+/** Yields the visible entries of a live index in order of creation. */
+export async function* scanListed(
+  listed: Listed,
+  query: ListQuery,
+  after: Position | undefined,
+): AsyncGenerator<ListStep[]> {
+  for await (const places of listed(after?.seq, creationOrder(query) === "desc"))
+    yield places.map((place) => ({ place, position: positionAt("index", { seq: place.seq }) }));
+}
+
 /** Yields all entries in order of creation. */
 export async function* scanAll<T>(
   deps: Deps,
@@ -100,7 +114,6 @@ export async function* scanAll<T>(
 export async function scanByValue<T>(
   deps: Deps,
   list: Collection<T>,
-  schema: CompiledSchema,
   index: ValueIndex,
   query: ListQuery,
   { after, most }: { after: Position | undefined; most: number },
@@ -113,8 +126,9 @@ export async function scanByValue<T>(
     home: index.home,
     first: query.limit + 1,
   };
+  const late = { orb: list.orb, home: index.home, filter: index.late, most };
   const walked = scanInOrder(deps.store, scan, descending, from, () => newestOf(deps, scan));
-  const [first, marked] = await Promise.all([walked.next(), readIndexes(deps, schema, [index.late], most)]);
+  const [first, marked] = await Promise.all([walked.next(), readSmall(deps, late)]);
   return marked === undefined ? undefined : mergeLate({ first, walked, marked, from, descending });
 }
 

@@ -3,8 +3,12 @@ import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { inBatches } from "../index/batches.ts";
 import { type IndexEntry, readPlaces } from "../index/scan.ts";
+import { isCounted } from "../listed/pages.ts";
+import { scanLive } from "../listed/scan.ts";
+import { openLiveTended, tendPassed } from "../listed/upkeep.ts";
 import type { Position } from "../model/cursor.ts";
 import type { Choice } from "../model/localize.ts";
+import type { OrderedField } from "../ordered/pages.ts";
 import { candidatesOf, type Tally } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";
@@ -24,6 +28,13 @@ export interface Collection<T> {
    * @param after sequence number of the last entry that was already read
    */
   places?: (after: number, most: number) => Promise<Places>;
+  /**
+   * The index of published entries, if the list shows no others. The list then reads nothing of drafts, archived and
+   * expired entries.
+   */
+  live?: OrderedField | undefined;
+  /** Whether the list shows published entries that become visible later, too. */
+  upcoming?: boolean;
   /** Undefined if the list has several schemas. */
   schema: CompiledSchema | undefined;
   /** The application's definition. Present if the list may use ordered indexes. */
@@ -43,11 +54,41 @@ export interface Collection<T> {
   localized: boolean;
   /** Whether the list omits some entries of its index. The total must then be counted entry by entry. */
   narrowed: boolean;
-  /** Returns the total number of entries without filters. Undefined means that they must be counted one by one. */
-  total?: (indexed: number) => Promise<number | undefined>;
+  /** Returns the exact number of entries without filters. Undefined means that they must be counted one by one. */
+  total?: () => Promise<number | undefined>;
   last?: Promise<number | undefined> | undefined;
   /** Reads referenced entries. Present if filters have conditions on fields of referenced entries. */
   targets?: Targets;
+}
+
+/** A live index, opened for a list. */
+export type Listed = (from: number | undefined, descending: boolean) => AsyncGenerator<IndexEntry[]>;
+
+/**
+ * Opens the index of published entries, if the list has one.
+ * @returns a function that yields the visible entries in order of creation, after a position of the creation order
+ */
+export async function openListed<T>(
+  deps: Deps,
+  { live, context, upcoming }: Pick<Collection<T>, "live" | "context" | "upcoming">,
+): Promise<Listed | undefined> {
+  if (live === undefined || context === undefined) return undefined;
+  const state = await openLiveTended(deps, context, live);
+  if (state === undefined) return undefined;
+  const now = deps.clock.now();
+  // Pages in which a `validFrom` or `validTo` has passed must be read, even if all of their entries are hidden.
+  tendPassed(deps, context, live, state.root.pages.filter((page) => !isCounted(page, now)).length);
+  const { type, schema } = live;
+  return async function* (from, descending) {
+    for await (const places of scanLive(deps.store, live, state, {
+      descending,
+      now,
+      upcoming,
+      from,
+      onEdge: deps.expires,
+    }))
+      yield places.map(({ id, seq }) => ({ type, schema, id, seq }));
+  };
 }
 
 /** Number of entries per read. With their published copies, this many fit into one request to the broker. */
@@ -67,29 +108,45 @@ async function* matchingParts<T>(
   list: Collection<T>,
   query: ListQuery,
   wanted: readonly IndexEntry[],
+  whole = false,
 ): AsyncGenerator<Read<T>> {
   const choice = list.localized ? list.choice : undefined;
   const { conditions } = query;
   const related = list.targets?.test(choice);
   for await (const { wanted: places, result } of inBatches(list.budget, wanted, list.read)) {
     const shown = result.filter((item) => item !== undefined).map(list.judged);
-    await list.targets?.load(conditions, shown, list.budget, choice);
-    const found = places.flatMap((place, i) => {
-      const item = result[i];
-      if (item === undefined || !matches(conditions, list.judged(item), choice, related)) return [];
-      return [{ place, item }];
-    });
-    list.tally.add(places.length, result, found.length);
-    yield { found, read: places.length };
+    await list.targets?.load(conditions, { entries: shown, budget: list.budget, choice, whole });
+    const found: Match<T>[] = [];
+    let read = 0;
+    // At least one entry is compared, so that a list always proceeds.
+    for (; read < places.length && (read === 0 || whole || !list.budget.exhausted); read++) {
+      const [place, item] = [places[read], result[read]];
+      if (place === undefined || item === undefined) continue;
+      const entry = list.judged(item);
+      if (list.budget.over && list.targets?.knows(conditions, entry, choice) === false) {
+        if (read > 0) break;
+        await list.targets.load(conditions, { entries: [entry], budget: list.budget, choice, whole: true });
+      }
+      if (matches(conditions, entry, choice, related, list.budget)) found.push({ place, item });
+      await list.budget.breathe();
+    }
+    list.tally.add(read, result.slice(0, read), found.length);
+    yield { found, read };
+    if (read < places.length) return;
   }
 }
 
+/**
+ * Reads the first batch of entries.
+ * @param whole whether to compare the whole batch, even if the request has done all the work that it may do
+ */
 export async function readMatching<T>(
   list: Collection<T>,
   query: ListQuery,
   wanted: readonly IndexEntry[],
+  whole = false,
 ): Promise<Read<T>> {
-  for await (const part of matchingParts(list, query, wanted)) return part;
+  for await (const part of matchingParts(list, query, wanted, whole)) return part;
   return { found: [], read: 0 };
 }
 
@@ -173,11 +230,24 @@ export async function placesFor<T>(
     tally.by = plan.by;
     if (plan.kind === "set") return ofSet(plan.places);
   }
-  const scan = { orb, filter: index, first: most + 1, after };
-  const { places, complete, reached } = await readPlaces(deps.store, [scan], most);
+  const listed = await openListed(deps, list);
+  const { places, complete, reached } =
+    listed === undefined
+      ? await readPlaces(deps.store, [{ orb, filter: index, first: most + 1, after }], most)
+      : await collected(listed(after, false), most);
   const last = places[most - 1];
   const cut = places.length > most && last !== undefined;
   return { kind: "index", places: places.slice(0, most), complete, reached: cut ? last.seq : reached };
+}
+
+/** Reads up to one entry more than `most`. */
+async function collected(listed: AsyncGenerator<IndexEntry[]>, most: number): Promise<Places> {
+  const places: IndexEntry[] = [];
+  for await (const some of listed) {
+    places.push(...some);
+    if (places.length > most) break;
+  }
+  return { places, complete: places.length <= most, reached: places.at(-1)?.seq ?? 0 };
 }
 
 /**

@@ -4,7 +4,6 @@
  */
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
-import { readPage } from "../index/scan.ts";
 import { type Position, refusedCursor } from "../model/cursor.ts";
 import { aggregatePage } from "./aggregate-page.ts";
 import { type Candidates, candidatesOf, hasIndex, idsTellTime, withTargets } from "./candidates.ts";
@@ -15,10 +14,11 @@ import {
   scanAll,
   scanByValue,
   scanKnown,
+  scanListed,
   scanPlaces,
   wholePage,
 } from "./list-scan.ts";
-import { type Collection, eachMatch } from "./matching.ts";
+import { type Collection, eachMatch, openListed } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
 import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
@@ -105,8 +105,7 @@ async function countOf<T>(
   query: ListQuery,
 ): Promise<Pick<ListPage<T>, "total" | "totalExact">> {
   if (query.conditions.length === 0 && !list.narrowed && list.total !== undefined) {
-    const index = await readPage(deps.store, list.orb, list.index, { fromSeq: 1, limit: 1 });
-    const total = await list.total(index.messages.length + index.pending);
+    const total = await list.total();
     if (total !== undefined) return { total };
   }
   let total = 0;
@@ -143,12 +142,13 @@ async function pageInOrder<T>(
   }
   const ofSet = after?.kind === "set" || after?.kind === "sorted";
   const ofIndex = ofSet || after?.kind === "value";
+  const isFixed = query.planned === undefined || query.isPlanFixed === true;
   const most = list.budget.entries * (ofIndex ? GROWTH : 1);
   const plan: Candidates | undefined =
     schema === undefined || after?.kind === "index" || after?.kind === "order"
       ? undefined
       : await candidatesOf(deps, schema, query.planned ?? query.conditions, {
-          walking: !ofSet && query.planned === undefined,
+          walking: ofSet || !isFixed ? undefined : after?.kind === "value" ? "continues" : "begins",
           most,
           context: list.context,
         });
@@ -160,13 +160,15 @@ async function pageInOrder<T>(
     return pageOfSorted(deps, list, { ...query, sort: [sort], count: false }, after, signed, plan.places);
   }
   if (plan?.kind === "value" && schema !== undefined) {
-    const steps = await scanByValue(deps, list, schema, plan, query, { after, most });
+    const steps = await scanByValue(deps, list, plan, query, { after, most });
     if (steps !== undefined) {
       tally.by = plan.by;
       return pageOf(steps);
     }
   }
   if (ofIndex) throw refusedCursor();
+  const listed = after?.kind === "order" ? undefined : await openListed(deps, list);
+  if (listed !== undefined) return pageOf(scanListed(listed, query, after));
   if (after?.kind === "order") return pageOf(scanAll(deps, list, query, after, "order"));
   // The log of created entries is read first. It also lists deleted entries, so if too many are deleted, read the index
   // instead.

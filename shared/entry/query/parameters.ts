@@ -1,12 +1,15 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
-import { characters } from "../../definition/fields/characters.ts";
+import type { ReferenceTarget } from "../../definition/document/targets.ts";
 import {
   FIELD_TYPES,
   type FieldType,
   type FilterOperator,
   type Json,
 } from "../../definition/fields/index.ts";
+import { characters } from "../../definition/fields/parts/characters.ts";
+import { type Circle, circleIn, type Point, readBox, readNear } from "../../definition/fields/parts/geo.ts";
+import { allFields, fieldsNamed } from "../../definition/walk.ts";
 import { clip, joinNames } from "../../kernel/faults.ts";
 
 /** Limits of the parameters of a list. */
@@ -27,7 +30,14 @@ export type Property = (typeof PROPERTIES)[number];
 
 export type Subject =
   | { kind: "property"; name: Property; type: FieldType }
-  | { kind: "field"; name: string; type: FieldType; field: CompiledField };
+  | {
+      kind: "field";
+      name: string;
+      type: FieldType;
+      field: CompiledField;
+      /** Fields of the same name in other components of a field of blocks. All of them have values of one type. */
+      others?: readonly CompiledField[];
+    };
 
 /** One condition of a query, written `filter[name][operator]=values`. */
 export interface Condition {
@@ -55,19 +65,29 @@ export interface Search {
 
 /**
  * A condition on a field of referenced entries, such as `filter[venue.city]=Oslo`. It holds if at least one of the
- * entries that the reference field `via` points to meets `condition`.
+ * entries that the reference field `via` points to meets `condition`, which can be on entries that these refer to.
  */
 export interface Related {
   via: CompiledField;
   target: CompiledSchema;
-  condition: Condition;
+  condition: Condition | Related;
+}
+
+/** The parameter `missing`. It holds if one of the fields has a value in another language, and none in this one. */
+export interface Lacking {
+  lacks: string;
+  fields: readonly CompiledField[];
 }
 
 /** A condition, a search or a group. A query matches an entry if all of its conditions hold. */
-export type Where = Condition | Group | Related | Search;
+export type Where = Condition | Group | Lacking | Related | Search;
 
 export function isGroup(where: Where): where is Group {
   return "join" in where;
+}
+
+export function isLacking(where: Where): where is Lacking {
+  return "lacks" in where;
 }
 
 export function isSearch(where: Where): where is Search {
@@ -91,13 +111,22 @@ export function isCondition(where: Where): where is Condition {
 export function conditionsIn(all: readonly Where[]): (Condition | Related)[] {
   return all.flatMap((where) => {
     if (isGroup(where)) return conditionsIn(where.of);
-    return isSearch(where) ? [] : [where];
+    return isSearch(where) || isLacking(where) ? [] : [where];
   });
 }
 
 export interface SortKey {
   subject: Subject;
   descending: boolean;
+  /** Sorts points by their distance from this one. */
+  from?: Point;
+}
+
+/** Returns the point and the distance of a condition on a distance. Undefined for all other conditions. */
+export function nearOf(where: Where): (Circle & { subject: Subject }) | undefined {
+  if (!isCondition(where) || where.operator !== "near") return undefined;
+  const circle = circleIn(where.values[0]);
+  return circle && { ...circle, subject: where.subject };
 }
 
 const STRING_OPERATORS: readonly FilterOperator[] = ["eq", "ne", "in"];
@@ -130,10 +159,10 @@ export interface ParameterReader {
   /** The schema with only those fields that filters and sort orders may use. */
   readonly compared: CompiledSchema | undefined;
   /**
-   * Returns the schema that a reference field points to, with only the fields that filters may use. Returns undefined
-   * if that schema is in another application.
+   * Returns the schema that a reference points to, with only the fields that filters may use. Returns undefined if that
+   * schema is in another application.
    */
-  targetOf(field: CompiledField): CompiledSchema | undefined;
+  targetOf(target: ReferenceTarget): CompiledSchema | undefined;
   fault(parameter: string, code: string, message: string): void;
   parts(parameter: string, text: string, most: number): string[];
 }
@@ -146,7 +175,7 @@ export function subjectOf(
   use: "filter" | "sort",
 ): Subject | undefined {
   if (isProperty(name)) return { kind: "property", name, type: PROPERTY_TYPES[name] };
-  const field = reader.compared?.fields.get(name);
+  const [field, ...others] = reader.compared === undefined ? [] : fieldsNamed(reader.compared, name);
   if (field === undefined) {
     if (reader.compared === undefined) {
       reader.fault(
@@ -156,13 +185,13 @@ export function subjectOf(
       );
       return undefined;
     }
-    const known = [...reader.compared.fields.values()].filter((f) =>
+    const known = allFields(reader.compared).filter((f) =>
       use === "sort" ? f.sortable : f.operators.length > 0,
     );
     reader.fault(
       parameter,
       "unknown_field",
-      `must not name the unknown field "${clip(name)}". Use ${joinNames([...known.map((f) => f.name), ...PROPERTIES])}.`,
+      `must not name the unknown field "${clip(name)}". Use ${joinNames([...new Set(known.map((f) => f.name)), ...PROPERTIES])}.`,
     );
     return undefined;
   }
@@ -174,7 +203,8 @@ export function subjectOf(
     );
     return undefined;
   }
-  return { kind: "field", name, type: field.type, field };
+  const subject = { kind: "field", name, type: field.type, field } as const;
+  return others.length === 0 ? subject : { ...subject, others };
 }
 
 /** Parses one filter. Returns undefined if it is invalid. */
@@ -223,8 +253,8 @@ export function readCondition(
   const wrong = parsed.indexOf(undefined);
   if (wrong >= 0) {
     const text = values[wrong] ?? "";
-    const kind = operator === "null" ? "true or false" : `a value of type ${subject.type.name}`;
-    const form = (operator === "null" ? undefined : formOf(subject, text)) ?? `must be ${kind}`;
+    const own = FORMS[operator];
+    const form = own ?? formOf(subject, text) ?? `must be a value of type ${subject.type.name}`;
     reader.fault(parameter, "invalid_value", `${form} (is "${clip(text)}")`);
     return undefined;
   }
@@ -271,15 +301,24 @@ function splitValues(text: string): string[] {
   return text.split(",");
 }
 
+/** What the value of an operator must be, if that does not depend on the type of the field. */
+const FORMS: { readonly [operator in FilterOperator]?: string } = {
+  null: "must be true or false",
+  near: "must be latitude, longitude and distance in m, km or mi, such as 52.5,13.4,10km",
+  within: "must be the south, west, north and east sides in degrees, such as 52.3,13.1,52.7,13.8",
+};
+
 /** Returns a message that explains the text format of a type such as a date. Undefined for types without one. */
 function formOf({ type }: Subject, text: string): string | undefined {
   const said: string[] = [];
-  if (WRITTEN.has(type.name)) type.parse(text, (_code, message) => said.push(message));
+  if (type.cell === "text") type.parse(text, (_code, message) => said.push(message));
   return said[0];
 }
 
 function parseValue(subject: Subject, operator: FilterOperator, text: string): Json | undefined {
   if (operator === "null") return text === "true" ? true : text === "false" ? false : undefined;
+  if (operator === "near") return readNear(text);
+  if (operator === "within") return readBox(text);
   if (subject.kind === "property" && subject.name === "id") return isEntryId(text) ? text : undefined;
   return subject.type.fromText(text);
 }
@@ -293,7 +332,5 @@ const NAMING: ReadonlySet<FilterOperator> = new Set(["eq", "ne", "in"]);
  */
 function isAllowed(subject: Subject, value: Json | undefined): boolean {
   if (value === undefined || subject.kind === "property" || subject.field.allowed === undefined) return true;
-  return subject.field.allowed.has(subject.type.token(value) ?? "");
+  return subject.field.allowed.has(subject.field.equality(value) ?? "");
 }
-
-const WRITTEN: ReadonlySet<string> = new Set<FieldType["name"]>(["date", "datetime", "reference"]);

@@ -1,11 +1,22 @@
 /** Parses query parameters of lists and single entries. Reports all errors in one response. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import type { ReferenceTarget } from "../../definition/document/targets.ts";
+import { fieldsNamed } from "../../definition/walk.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";
 import { isLocale, isMarket } from "../model/localize.ts";
+import { RICH_TEXT_FORMS } from "../model/rich.ts";
 import { type Aggregation, aggregateName, readAggregation } from "./aggregate.ts";
 import { FILTER_LIMITS, filterPath, readFilters } from "./groups.ts";
-import { isProperty, PROPERTIES, readSort, type SortKey, type Where } from "./parameters.ts";
+import {
+  isProperty,
+  type Lacking,
+  nearOf,
+  PROPERTIES,
+  readSort,
+  type SortKey,
+  type Where,
+} from "./parameters.ts";
 import { readSearch } from "./search.ts";
 
 /** Default and maximum page size of lists. */
@@ -18,8 +29,10 @@ export interface ListQuery {
   cursor: string | undefined;
   /** A list contains an entry only if all of these conditions hold. */
   conditions: readonly Where[];
-  /** Conditions that are equivalent to `conditions`, but help to choose an index. If missing, `conditions` are used. */
+  /** Conditions that all entries of the list meet, to choose an index with. If missing, `conditions` are used. */
   planned?: readonly Where[];
+  /** Whether `planned` is the same for all pages of the list. */
+  isPlanFixed?: boolean;
   /** Fields to sort by. If empty, the list is in order of creation. */
   sort: SortKey[];
   fields: ReadonlySet<string> | undefined;
@@ -42,6 +55,7 @@ export const LIST_PARAMETERS = [
   "explain",
   "group",
   "search",
+  "missing",
 ] as const;
 const SINGLE_PARAMETERS = ["fields", "expand"] as const;
 
@@ -49,9 +63,14 @@ const EXTRA_CHECKS: Record<string, { test: (text: string) => boolean; message: s
   locale: { test: isLocale, message: "must be a language tag such as en or de-CH, or *" },
   market: { test: isMarket, message: "must be the name of a market" },
   live: { test: (text) => text === "sse", message: "must be sse" },
+  fallback: { test: (text) => text === "none", message: "must be none" },
+  richText: {
+    test: (text) => RICH_TEXT_FORMS.some((form) => form === text),
+    message: `must be one of: ${joinNames(RICH_TEXT_FORMS)}`,
+  },
 };
 
-type TargetOf = (field: CompiledField) => CompiledSchema | undefined;
+type TargetOf = (target: ReferenceTarget) => CompiledSchema | undefined;
 
 /** Collects the errors of all parameters. {@link Reader.finish} throws them together. */
 class Reader {
@@ -88,13 +107,13 @@ class Reader {
 
   expand(text: string): CompiledField[] {
     const chosen = new Set<CompiledField>();
-    const known = this.schema?.references.map((f) => f.name) ?? [];
+    const known = [...new Set(this.schema?.references.map((f) => f.name))];
     for (const name of this.parts("expand", text, Math.max(1, known.length))) {
-      const field = this.schema?.fields.get(name);
-      if (field?.target !== undefined) {
-        chosen.add(field);
-        continue;
-      }
+      const [field] = this.schema === undefined ? [] : fieldsNamed(this.schema, name);
+      // The name of a rich text also stands for the references in its links.
+      const references = this.schema?.references.filter((one) => one.name === name) ?? [];
+      for (const one of references) chosen.add(one);
+      if (references.length > 0) continue;
       this.fault(
         "expand",
         field === undefined ? "unknown_field" : "not_a_reference",
@@ -128,6 +147,24 @@ class Reader {
   finish(): void {
     if (this.#faults !== undefined) throw invalidParameters(this.#faults.list());
   }
+}
+
+/** Parses `missing`, the language that entries must lack. */
+function readMissing(reader: Reader, language: string): Lacking[] {
+  const { compared } = reader;
+  const fields = [...(compared?.translatable ?? [])].filter(({ sensitive }) => !sensitive);
+  if (compared === undefined)
+    reader.fault("missing", "needs_schema", "must only be given in lists of one schema");
+  else if (fields.length === 0)
+    reader.fault("missing", "not_applicable", "must not be given, because no field is translatable");
+  else if (!compared.languages.includes(language))
+    reader.fault(
+      "missing",
+      "invalid_value",
+      `must be a language of the orb: ${joinNames(compared.languages)}`,
+    );
+  else return [{ lacks: language, fields }];
+  return [];
 }
 
 /** Groups query parameters by name. Only filters may appear more than once. */
@@ -172,6 +209,13 @@ function readExtra(
   return out;
 }
 
+/** Returns the order of a list without `sort`: by distance if a filter names a point, else by creation. */
+function byDistance(conditions: readonly Where[]): SortKey[] {
+  const [near] = conditions.flatMap((condition) => nearOf(condition) ?? []);
+  if (near === undefined) return [];
+  return [{ subject: near.subject, descending: false, from: { lat: near.lat, lon: near.lon } }];
+}
+
 /**
  * Parses the query of a list. Without a schema, only properties that every entry has, such as `id`, can be filtered or
  * sorted.
@@ -194,12 +238,16 @@ export function parseListQuery(
   if (filters.size > most)
     reader.fault("filter", "too_many", `must not be given more than ${most} times in one query`);
   const conditions = readFilters(reader, [...filters].slice(0, most));
-  const { limit, cursor, sort, fields, expand, count, explain, search } = Object.fromEntries(values);
+  const { limit, cursor, sort, fields, expand, count, explain, search, missing } = Object.fromEntries(values);
   const query: ListQuery = {
     limit: limit === undefined ? PAGE_SIZE.default : reader.number("limit", limit, PAGE_SIZE.max),
     cursor,
-    conditions: search === undefined ? conditions : [...conditions, ...readSearch(reader, search)],
-    sort: sort === undefined ? [] : readSort(reader, sort),
+    conditions: [
+      ...conditions,
+      ...(search === undefined ? [] : readSearch(reader, search)),
+      ...(missing === undefined ? [] : readMissing(reader, missing)),
+    ],
+    sort: sort === undefined ? byDistance(conditions) : readSort(reader, sort),
     fields: fields === undefined ? undefined : reader.fields(fields),
     expand: expand === undefined ? [] : reader.expand(expand),
     count: count === undefined ? false : reader.flag("count", count),
@@ -235,16 +283,26 @@ export function parseOneQuery(
   return query;
 }
 
-/** Parses query parameters that do not depend on a schema. */
+const EVERYWHERE = "must be * or left out, because the request concerns all languages and markets";
+
+/**
+ * Parses query parameters that do not depend on a schema.
+ * @param known the parameters of the route, each with its allowed values; undefined allows any text
+ */
 export function parseExtras(
   parameters: Iterable<[string, string]>,
-  extra: readonly string[],
-  flags: readonly string[] = [],
+  known: ReadonlyMap<string, readonly string[] | undefined> = new Map(),
 ): Record<string, string> {
   const reader = new Reader(undefined);
-  const { values } = grouped(reader, parameters, [...extra, ...flags]);
-  const out = readExtra(reader, values, [...extra, ...flags]);
-  for (const name of flags) if (out[name] !== undefined) reader.flag(name, out[name]);
+  const names = [...known.keys()];
+  const { values } = grouped(reader, parameters, names);
+  const out = readExtra(reader, values, names);
+  for (const [name, text] of Object.entries(out)) {
+    const allowed = known.get(name);
+    if (allowed?.includes(text) !== false) continue;
+    const isLanguage = name === "locale";
+    reader.fault(name, "invalid_value", isLanguage ? EVERYWHERE : `must be ${allowed.join(" or ")}`);
+  }
   reader.finish();
   return out;
 }

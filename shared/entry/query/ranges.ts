@@ -2,6 +2,8 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/home.ts";
 import type { Json } from "../../definition/fields/index.ts";
+import { type Area, areaIn, rangesOf } from "../../definition/fields/parts/geo.ts";
+import { AREAS } from "../../definition/types/traits.ts";
 import type { Deps } from "../../deps.ts";
 import type { IndexEntry } from "../index/scan.ts";
 import { type OrderedValue, SORTED_CHARACTERS, sortedText } from "../model/ordered-value.ts";
@@ -30,7 +32,7 @@ export function orderedIndexOf(
   field: CompiledField | undefined,
 ): OrderedField | undefined {
   if (schema === undefined || context === undefined || field?.ordered !== true) return undefined;
-  return isWaiting(schema, context) ? undefined : { orb: schema.orb, ...schema.home, field: field.name };
+  return isWaiting(schema, context) ? undefined : { orb: schema.orb, ...schema.home, field: field.indexName };
 }
 
 export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | undefined {
@@ -40,8 +42,15 @@ export function fieldOf({ subject }: Pick<SortKey, "subject">): CompiledField | 
 /**
  * Returns the value as the index stores it. `whole` is false if the index stores only the beginning of a longer text.
  */
-function operand(value: Json | undefined): { value: OrderedValue; whole: boolean } {
-  if (typeof value === "string") return { value: sortedText(value), whole: value.length < SORTED_CHARACTERS };
+function operand(
+  { sortKey }: CompiledField,
+  value: Json | undefined,
+): { value: OrderedValue; whole: boolean } {
+  if (typeof value === "string") {
+    const sorted = sortedText(value, sortKey);
+    const { length } = sortKey === undefined ? value : sorted;
+    return { value: sorted, whole: length < SORTED_CHARACTERS };
+  }
   return { value: typeof value === "number" ? value : null, whole: true };
 }
 
@@ -61,15 +70,17 @@ function rangeOf(field: CompiledField, { operator, values }: Condition): Conditi
       ? { low: none, high: none, whole: true }
       : { low: { value: null, inclusive: false }, whole: true };
   }
-  const { value, whole } = operand(values[0]);
+  const { value, whole } = operand(field, values[0]);
   // The index stores only the beginning of a long text, so the range also contains other texts with this beginning.
   const edge = (inclusive: boolean): Edge => ({ value, inclusive: inclusive || !whole });
   const some: Edge = { value: null, inclusive: false };
   switch (operator) {
     case "eq":
-      // A unique field ignores differences in white space and Unicode form when it compares texts. Texts that it
-      // considers equal may be far apart in the index, so no range contains all of them.
-      return field.equality === field.type.token ? { low: edge(true), high: edge(true), whole } : undefined;
+      // A unique field ignores differences in white space when it compares texts. Texts that it considers equal may be
+      // far apart in the index, so no range contains all of them.
+      if (field.unique && field.type.uniqueToken !== undefined) return undefined;
+      // Different texts can have the same sort key.
+      return { low: edge(true), high: edge(true), whole: whole && field.sortKey === undefined };
     case "gt":
       return { low: edge(false), whole };
     case "gte":
@@ -122,7 +133,10 @@ export function fieldRange(field: CompiledField, conditions: readonly Where[]) {
  */
 export function hasOtherRange({ conditions, sort: [key] }: Pick<ListQuery, "conditions" | "sort">): boolean {
   return conditions.some(
-    (one) => isCondition(one) && fieldOf(one)?.ordered === true && one.subject.name !== key?.subject.name,
+    (one) =>
+      isCondition(one) &&
+      fieldOf(one)?.ordered === true &&
+      (one.subject.name !== key?.subject.name || AREAS.has(one.operator)),
   );
 }
 
@@ -134,6 +148,52 @@ export async function openTended(
   const state = await openIndex(deps.store, index);
   tendIndex(deps, context, index, state?.logged);
   return state;
+}
+
+/** Returns the ranges of a field's index that contain all entries in an area. Undefined without such a condition. */
+function areaRanges(field: CompiledField, conditions: readonly Where[]): Range[] | undefined {
+  const one = conditions.find(
+    (where) => isCondition(where) && AREAS.has(where.operator) && fieldOf(where)?.name === field.name,
+  );
+  if (one === undefined || !isCondition(one)) return undefined;
+  const area = areaIn(one.values[0]);
+  return area && rangesIn(area);
+}
+
+/** Returns the ranges of the index of points that contain all points of an area. */
+export function rangesIn(area: Area): Range[] {
+  return rangesOf(area).map(({ from, to }) => ({
+    low: { value: from, inclusive: true },
+    high: { value: to, inclusive: false },
+  }));
+}
+
+export function pairsInRanges(state: OpenedIndex, ranges: readonly Range[]): number {
+  return ranges.reduce((sum, range) => sum + pairsBetween(state, range), 0);
+}
+
+/** Returns the ranges of an ordered index that have the fewest entries which may meet the query's conditions. */
+async function narrowestRange(
+  deps: Deps,
+  schema: CompiledSchema,
+  context: OrderedContext,
+  conditions: readonly Where[],
+) {
+  const ranges = schema.ordered.flatMap((field) => {
+    const { range, narrows } = fieldRange(field, conditions);
+    const ranges = areaRanges(field, conditions) ?? (narrows ? [range] : undefined);
+    const index = orderedIndexOf(schema, context, field);
+    return ranges !== undefined && index !== undefined ? [{ field, index, ranges }] : [];
+  });
+  const states = await Promise.all(
+    ranges.map(async (one) => ({ ...one, state: await openTended(deps, context, one.index) })),
+  );
+  const [best] = states
+    .flatMap(({ state, ...one }) =>
+      state === undefined ? [] : [{ ...one, state, pairs: pairsInRanges(state, one.ranges) }],
+    )
+    .sort((a, b) => a.pairs - b.pairs);
+  return best;
 }
 
 /**
@@ -148,24 +208,13 @@ export async function placesInRange(
   most: number,
 ): Promise<{ field: string; places: IndexEntry[] } | undefined> {
   if (context === undefined) return undefined;
-  const ranges = schema.ordered.flatMap((field) => {
-    const { range, narrows } = fieldRange(field, conditions);
-    const index = orderedIndexOf(schema, context, field);
-    return narrows && index !== undefined ? [{ index, range }] : [];
-  });
-  const states = await Promise.all(
-    ranges.map(async ({ index, range }) => ({ index, range, state: await openTended(deps, context, index) })),
-  );
-  const [best] = states
-    .flatMap(({ index, range, state }) =>
-      state === undefined ? [] : [{ index, range, state, pairs: pairsBetween(state, range) }],
-    )
-    .sort((a, b) => a.pairs - b.pairs);
+  const best = await narrowestRange(deps, schema, context, conditions);
   if (best === undefined || best.pairs > most) return undefined;
   const places: IndexEntry[] = [];
-  for await (const pairs of scanOrdered(deps.store, best.index, best.state, best.range, false)) {
-    places.push(...pairs.map(({ id }) => ({ ...schema.home, id, seq: 0 })));
-    if (places.length > most) return undefined;
-  }
-  return { field: best.index.field, places };
+  for (const range of best.ranges)
+    for await (const pairs of scanOrdered(deps.store, best.index, best.state, range, false)) {
+      places.push(...pairs.map(({ id }) => ({ ...schema.home, id, seq: 0 })));
+      if (places.length > most) return undefined;
+    }
+  return { field: best.field.name, places };
 }

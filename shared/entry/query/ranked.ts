@@ -105,22 +105,31 @@ async function* stepsOf(
 ): AsyncGenerator<ListStep[]> {
   const [last] = after?.keys ?? [];
   const from = typeof last === "number" ? last : Number.POSITIVE_INFINITY;
-  const ids = [...scores.keys()].sort().reverse();
-  for (let points = Math.min(from, Math.max(0, ...scores.values())); points > 0; points--) {
-    const isNext = (id: string) => {
-      if (points === from && after !== undefined && id >= after.id) return false;
-      return (scores.get(id) ?? 0) >= points && (known.get(id) ?? points) === points;
-    };
-    for (let at = 0; at < ids.length; ) {
-      const step: string[] = [];
-      for (; at < ids.length && step.length < STEP; at++) {
-        const id = ids[at];
-        if (id !== undefined && isNext(id)) step.push(id);
+  const levels = new Map<number, string[]>();
+  const propose = (id: string, points: number) => {
+    const level = levels.get(points);
+    if (level === undefined) levels.set(points, [id]);
+    else level.push(id);
+  };
+  for (const [id, score] of scores) propose(id, Math.min(score, from));
+  for (let points = Math.max(0, ...levels.keys()); points > 0; points--) {
+    const ids = (levels.get(points) ?? []).sort().reverse();
+    levels.delete(points);
+    for (let at = 0; at < ids.length; at += STEP) {
+      const step = ids.slice(at, at + STEP);
+      // An earlier page has gone past these entries, unless they have fewer points than the index says.
+      const isPast = (id: string) => points === from && after !== undefined && id >= after.id;
+      const next = step.filter((id) => !isPast(id));
+      if (next.length > 0) {
+        yield next.map((id) => {
+          const place: RankedPlace = { ...home, id, seq: 0, points };
+          return { place, position: positionAt("sorted", { keys: [points], id }) };
+        });
       }
-      yield step.map((id) => {
-        const place: RankedPlace = { ...home, id, seq: 0, points };
-        return { place, position: positionAt("sorted", { keys: [points], id }) };
-      });
+      for (const id of step) {
+        const real = known.get(id) ?? points - 1;
+        if (real < points) propose(id, real);
+      }
     }
   }
 }
@@ -135,12 +144,15 @@ function onlyRanked<T>(list: Collection<T>, search: Search, known: KnownPoints):
     ...list,
     async read(places, maxBytes) {
       const items = await list.read(places, maxBytes);
-      return items.map((item, at) => {
+      const shown: (T | undefined)[] = [];
+      for (const [at, item] of items.entries()) {
         const { id, points } = places[at] as RankedPlace;
-        const found = item === undefined ? 0 : rankOf(search, list.judged(item), choice);
+        const found = item === undefined ? 0 : rankOf(search, list.judged(item), choice, list.budget);
         known.set(id, found);
-        return found === points ? item : undefined;
-      });
+        shown.push(found === points ? item : undefined);
+        await list.budget.breathe();
+      }
+      return shown;
     },
   };
 }

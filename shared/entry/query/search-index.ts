@@ -16,8 +16,8 @@ import { isWaiting, type OrderedContext } from "./ranges.ts";
 import { BEST_POINTS, pointsOf } from "./search.ts";
 
 /**
- * Maximum postings (a word and an entry id) to read for a word. More postings would not reduce the number of entries
- * much.
+ * Maximum postings (a word and an entry id) to read for all words of a search. More postings would not reduce the number
+ * of entries much.
  */
 export const MOST_POSTINGS = 50_000;
 /** If at most this many entries are left, reading them costs less than reading the postings of further words. */
@@ -71,11 +71,15 @@ async function scoresIn(
     .filter(({ count }) => count <= MOST_POSTINGS)
     .sort((a, b) => a.count - b.count)
     .slice(0, MOST_WORDS);
-  const fields = new Map(search.fields.map((field) => [field.name, field]));
+  const fields = new Map(search.fields.map((field) => [field.storedName, field]));
   let scores: Map<string, number> | undefined;
   let known = 0;
+  let postings = 0;
   for (const { range, length, count } of words) {
-    if (scores !== undefined && scores.size <= FEW && count > scores.size) break;
+    const enough = scores !== undefined && scores.size <= FEW && count > scores.size;
+    // The entries that the rarer words left are compared with all words anyway.
+    if (enough || (scores !== undefined && postings + count > MOST_POSTINGS)) break;
+    postings += count;
     const before: ReadonlyMap<string, number> | undefined = scores;
     const points = new Map<string, number>();
     await eachTermIn(deps.store, index, opened, range, (term, ids) => {

@@ -1,7 +1,8 @@
 /** The query parameter `search`, and how well an entry matches it. */
 import type { CompiledField } from "../../definition/compile.ts";
 import { searchedWords, wordsOf } from "../../kernel/words.ts";
-import { textsOf } from "../model/word-keys.ts";
+import type { ReadBudget } from "../../store/budget.ts";
+import { searchText } from "../model/word-keys.ts";
 import { type ParameterReader, QUERY_LIMITS, type Search } from "./parameters.ts";
 
 /** Parses `search`. Returns an empty list if the parameter is invalid. */
@@ -38,9 +39,13 @@ const POINTS = { string: { whole: 4, beginning: 2 }, text: { whole: 3, beginning
 export const BEST_POINTS = POINTS.string.whole;
 
 export function pointsOf({ definition }: CompiledField, isWhole: boolean): number {
-  const { whole, beginning } = definition.type === "text" ? POINTS.text : POINTS.string;
+  const { whole, beginning } = definition.type === "string" ? POINTS.string : POINTS.text;
   return isWhole ? whole : beginning;
 }
+
+/** Work to split a text into words, for each character, and to look up a word. */
+const SPLIT = 4;
+const LOOKED_UP = 8;
 
 /**
  * Returns the points of an entry in the ranking: the sum over all searched words, each counted in the field where it
@@ -48,10 +53,19 @@ export function pointsOf({ definition }: CompiledField, isWhole: boolean): numbe
  * see, so the order of a list reveals no hidden value.
  * @param valuesOf returns the values of a field that the caller can see
  */
-export function scoreOf({ words, fields }: Search, valuesOf: (field: CompiledField) => unknown[]): number {
+export function scoreOf(
+  { words, fields }: Search,
+  valuesOf: (field: CompiledField) => unknown[],
+  work?: Pick<ReadBudget, "work">,
+): number {
   const found = fields.map((field) => ({
     field,
-    words: valuesOf(field).map((value) => wordsOf(textsOf(value).join("\n"))),
+    words: valuesOf(field).map((value) => {
+      const text = searchText(field, value);
+      const some = wordsOf(text);
+      work?.work(SPLIT * text.length + LOOKED_UP * (some.size + words.length));
+      return some;
+    }),
   }));
   let score = 0;
   for (const [at, word] of words.entries()) {

@@ -138,10 +138,10 @@ export async function pageOfSorted<T>(
     best.add(found);
   });
   // The cursor names the best entries of earlier requests. Read them after the other entries. If they were read first
-  // and are large, the request would not get to any other entry.
+  // and are large, the request would not get to any other entry. They fit into one page, so comparing them is bounded.
   const named = (before?.names ?? []).map((name) => placeOf(list, name));
   for (let at = 0; at < named.length; ) {
-    const next = await readMatching(list, query, named.slice(at));
+    const next = await readMatching(list, query, named.slice(at), true);
     best.add(next.found);
     at += next.read;
   }

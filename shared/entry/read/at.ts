@@ -1,5 +1,5 @@
 /** Reads entries as they were at a time in the past, from their logs. */
-import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
 import type { Deps } from "../../deps.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
@@ -8,7 +8,7 @@ import { type EntryAddress, type Home, streams, subjects } from "../../store/sub
 import type { Store, StoredMessage } from "../../store/types.ts";
 import type { IndexEntry } from "../index/scan.ts";
 import { addressIn, nullIfMissing } from "../model/resolve.ts";
-import { type EntrySnapshot, effective, snapshotOf } from "../model/snapshot.ts";
+import { effective, type StoredSnapshot, snapshotOf } from "../model/snapshot.ts";
 import type { Places } from "../query/matching.ts";
 
 const REVISIONS_PER_READ = 500;
@@ -24,8 +24,15 @@ const FIND_BYTES = REQUEST_BYTES / 2;
  */
 const SLACK_MS = 5000;
 
-/** Parses the query parameter `at` to milliseconds since the epoch. */
-export function readMoment(text: string): number {
+/**
+ * Parses the query parameter `at` to milliseconds since the epoch.
+ * @param revision the query parameter `revision`, which names another revision than `at`
+ */
+export function readMoment(text: string, revision?: string): number {
+  if (revision !== undefined)
+    throw invalidParameters([
+      { path: "/revision", code: "not_applicable", message: "must not be given together with at" },
+    ]);
   const instant = normaliseInstant(text);
   if (instant !== undefined) return Date.parse(instant);
   throw invalidParameters([{ path: "/at", code: "invalid_value", message: MOMENT_FORM }]);
@@ -35,7 +42,7 @@ export interface PastEntry {
   /** Size of the stored revision in bytes. */
   size: number;
   /** The newest revision at the requested time. It appears as unpublished if its `validTo` had already passed. */
-  snapshot: EntrySnapshot;
+  snapshot: StoredSnapshot;
 }
 
 /** Returns whether a revision was written after the time `at`. */

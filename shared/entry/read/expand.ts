@@ -1,11 +1,14 @@
 /** Implements the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
-import type { Actor } from "../../access/actor.ts";
-import { mayWith, principalIn } from "../../access/authorize.ts";
+import { mayWith, type Principal, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
+import { type Pointer, pointerIn, targetKey } from "../../definition/document/targets.ts";
+import { usableOrb } from "../../definition/stored/live.ts";
+import type { Values } from "../../definition/validate.ts";
+import { leavesOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { isObject } from "../../kernel/json.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
 import { inBatches } from "../index/batches.ts";
@@ -18,37 +21,73 @@ import {
   type VisibleEntry,
 } from "../index/visible.ts";
 import { viewKey } from "../model/fields.ts";
-import { type Choice, choose, presentField } from "../model/localize.ts";
+import { type Choice, choose, presentField, presentLeaves } from "../model/localize.ts";
 
 export interface Expansion {
   fields: readonly CompiledField[];
-  actor: Actor;
+  /** The caller, with its rights in the application of `compiled`. */
+  caller: Principal;
   compiled: CompiledOrb;
   choice: Choice;
   consistency: Consistency;
 }
 
-/** Returns all entry ids in a field's value, which may be one id, a list, or a map by market and language. */
-function idsIn(value: unknown): string[] {
-  if (typeof value === "string") return isEntryId(value) ? [value] : [];
-  if (typeof value !== "object" || value === null) return [];
-  return Object.values(value).flatMap(idsIn);
+/** Returns a reference in a response; undefined for a map by language or market. */
+function pointerAt({ targets, polymorphic }: CompiledField, value: unknown): Pointer | undefined {
+  const isOne =
+    typeof value === "string" || (polymorphic && isObject(value) && typeof value.schema === "string");
+  const pointer = isOne ? pointerIn(targets, value) : undefined;
+  return pointer !== undefined && isEntryId(pointer.id) ? pointer : undefined;
 }
 
-function replaced(value: unknown, entryOf: (id: string) => RuntimeEntry | null): unknown {
-  if (typeof value === "string") return entryOf(value);
-  if (Array.isArray(value)) return value.map((item) => replaced(item, entryOf));
-  if (typeof value !== "object" || value === null) return null;
-  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, replaced(item, entryOf)]));
+/** Returns all references in a field's value, which may be one reference, a list, or a map by market and language. */
+function pointersIn(field: CompiledField, value: unknown): Pointer[] {
+  const pointer = pointerAt(field, value);
+  if (pointer !== undefined) return [pointer];
+  if (typeof value !== "object" || value === null) return [];
+  return Object.values(value).flatMap((item) => pointersIn(field, item));
 }
+
+type EntryOf = (pointer: Pointer) => RuntimeEntry | null;
+
+function replaced(field: CompiledField, value: unknown, entryOf: EntryOf): unknown {
+  const pointer = pointerAt(field, value);
+  if (pointer !== undefined) return entryOf(pointer);
+  if (Array.isArray(value)) return value.map((item) => replaced(field, item, entryOf));
+  if (typeof value !== "object" || value === null) return null;
+  return Object.fromEntries(
+    Object.entries(value).map(([key, item]) => [key, replaced(field, item, entryOf)]),
+  );
+}
+
+/** Returns the entries that references inside a list point to, by their ids. */
+const byId = (pointers: readonly Pointer[], entryOf: EntryOf) =>
+  Object.fromEntries(
+    [...new Map(pointers.map((pointer) => [pointer.id, pointer])).values()].map((pointer) => [
+      pointer.id,
+      entryOf(pointer),
+    ]),
+  );
 
 export interface Expandable {
   shown: Pick<VisibleEntry["shown"], "values">;
 }
 
+/** Returns the values of a reference field, in the form of the response. Those inside a list have the form of a list. */
 function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): unknown {
   const { values } = seen.shown;
+  if (field.parent !== undefined) {
+    const found = choice.allLocales
+      ? leavesOf(field, values as Values).map(({ value }) => value)
+      : presentLeaves(field, values, choice);
+    return listsTargets(field, choice) ? found : found[0];
+  }
   return presentField(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
+}
+
+/** Returns whether a response may have several values of a reference inside objects. */
+function listsTargets(field: CompiledField, choice: Choice): boolean {
+  return field.list || field.repeated || choice.allLocales;
 }
 
 const MOST_TARGETS = 2_000;
@@ -108,14 +147,17 @@ async function targetsIn(
   expansion: Expansion,
   languages: Set<string>,
 ): Promise<Map<string, { entry: RuntimeEntry; tag: string }>> {
-  const { actor, consistency } = expansion;
+  const { consistency } = expansion;
   const here = orb === expansion.compiled.id;
-  const other = here ? null : await liveOrb(deps, orb, consistency);
+  // Without a usable definition, references stay as they are, and the application that refers works.
+  const other = here ? null : await usableOrb(deps, orb, consistency);
   const compiled = here ? expansion.compiled : other?.compiled;
   if (compiled === undefined) return new Map();
   const wanted = [...asked].flatMap(({ ids, module, schema: id }) => {
     const schema = compiled.schemaNamed(module, id);
-    return schema === undefined ? [] : [...ids].map((target) => ({ schema, id: target }));
+    return schema === undefined
+      ? []
+      : [...ids].map((target) => ({ schema, id: target, key: `${orb}/${module}/${id}` }));
   });
   const { choice } = expansion;
   // If the referenced entry is in another application, choose from that application's languages and markets.
@@ -125,21 +167,24 @@ async function targetsIn(
         ...choose(compiled, {
           locale: choice.allLocales ? "*" : choice.languages[0],
           market: choice.markets[0],
+          fallback: choice.fallback,
         }),
         negotiated: choice.negotiated,
+        richText: choice.richText,
       };
   const targets = new Map<string, { entry: RuntimeEntry; tag: string }>();
   const charged = { ...deps, store: budget.charging(deps.store) };
   const read = (some: readonly EntryKey[], maxBytes: number) =>
     readLive(charged, orb, some, consistency, maxBytes);
-  const caller = principalIn(actor, compiled.id, compiled);
-  for await (const { result } of inBatches(budget, wanted, read)) {
-    for (const found of result) {
-      if (found === undefined) continue;
+  const caller = here ? expansion.caller : principalIn(expansion.caller.actor, compiled.id, compiled);
+  for await (const { wanted: some, result } of inBatches(budget, wanted, read)) {
+    for (const [at, found] of result.entries()) {
+      const asked = some[at];
+      if (found === undefined || asked === undefined) continue;
       const { createdBy } = found.head;
-      if (!mayWith(actor, compiled, "read", { access: found.schema.access, createdBy })) continue;
+      if (!mayWith(caller, "read", { access: found.schema.access, createdBy })) continue;
       const seen = seenBy(caller, found);
-      targets.set(`${seen.schema.module}/${seen.address.schema}/${seen.address.id}`, {
+      targets.set(`${asked.key}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}${viewKey(seen.schema).join()}`,
       });
@@ -159,18 +204,17 @@ export async function expandAll(
   languages: Set<string>,
 ): Promise<{ expand: Record<string, unknown>; tags: string[] }[]> {
   const byOrb = new Map<string, Map<string, Asked>>();
-  for (const field of expansion.fields) {
-    const { target } = field;
-    if (target === undefined) continue;
-    const inOrb = byOrb.get(target.orb) ?? new Map<string, Asked>();
-    byOrb.set(target.orb, inOrb);
-    const key = `${target.module}/${target.schema}`;
-    const asked = inOrb.get(key) ?? { ids: new Set<string>(), module: target.module, schema: target.schema };
-    inOrb.set(key, asked);
-    for (const seen of page) {
-      for (const id of idsIn(referenceOf(seen, field, expansion.choice))) asked.ids.add(id);
-    }
-  }
+  for (const field of expansion.fields)
+    for (const seen of page)
+      for (const { id, target } of pointersIn(field, referenceOf(seen, field, expansion.choice))) {
+        if (target === undefined) continue;
+        const inOrb = byOrb.get(target.orb) ?? new Map<string, Asked>();
+        byOrb.set(target.orb, inOrb);
+        const { module, schema } = target;
+        const asked = inOrb.get(targetKey(target)) ?? { ids: new Set<string>(), module, schema };
+        inOrb.set(targetKey(target), asked);
+        asked.ids.add(id);
+      }
   let targets = 0;
   for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
   if (targets > MOST_TARGETS) throw new TooBroad();
@@ -188,14 +232,17 @@ export async function expandAll(
     const tags: string[] = [];
     const expand: Record<string, unknown> = {};
     for (const field of expansion.fields) {
-      const { target } = field;
-      if (target === undefined) continue;
-      expand[field.name] = replaced(referenceOf(seen, field, expansion.choice), (id) => {
-        const hit = found.get(target.orb)?.get(`${target.module}/${target.schema}/${id}`);
+      const entryOf = ({ id, target }: Pointer) => {
+        const hit = target && found.get(target.orb)?.get(`${targetKey(target)}/${id}`);
         tags.push(hit?.tag ?? `${id}:-`);
         if (hit !== undefined) again.place(hit.entry);
         return hit?.entry ?? null;
-      });
+      };
+      const reference = referenceOf(seen, field, expansion.choice);
+      expand[field.name] =
+        field.parent !== undefined && listsTargets(field, expansion.choice)
+          ? { ...(expand[field.name] as object | undefined), ...byId(pointersIn(field, reference), entryOf) }
+          : replaced(field, reference, entryOf);
     }
     return { expand, tags };
   });

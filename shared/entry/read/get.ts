@@ -1,12 +1,13 @@
 import type { Actor } from "../../access/actor.ts";
-import { mayWith, principalIn, requireMay } from "../../access/authorize.ts";
+import { mayWith, type Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/ids.ts";
 import type { Deps } from "../../deps.ts";
-import { invalidParameters, notFound } from "../../kernel/errors.ts";
+import { notFound } from "../../kernel/errors.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
+import { type EntryKey, holdsKey, ownerOf } from "../index/by-key.ts";
 import {
   maskedRevision,
   newestRevision,
@@ -18,21 +19,21 @@ import {
 } from "../index/visible.ts";
 import { viewKey } from "../model/fields.ts";
 import type { Choice } from "../model/localize.ts";
+import { namedEntry, withNames } from "../model/names.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 import type { OneQuery } from "../query/query.ts";
 import { entryAt } from "./at.ts";
 import { expandAll } from "./expand.ts";
+import type { Reading } from "./reading.ts";
 import { revealEntry } from "./reveal.ts";
 
 export interface GetInput {
-  orb: OrbContext;
-  schema: CompiledSchema;
-  id: string;
+  reading: Reading;
+  /** The entry's id, or a value of a unique field that the revision must have. */
+  id: string | EntryKey;
   choice: Choice;
   query: Pick<OneQuery, "fields" | "expand">;
-  /** Whether to read the newest revision, even if it is an unpublished draft. */
-  latest?: boolean;
   /** Reads the revision that was the newest at this time, in milliseconds since the epoch. */
   at?: number | undefined;
   /** Decrypts sensitive values, for owners of the application. Entries of `expand` stay masked. */
@@ -54,70 +55,33 @@ function consistencyFor(actor: Actor): Consistency {
   return actor.kind === "anonymous" ? "stale" : "cached";
 }
 
-/** Throws if the caller can read no entry of the schema: 401 if signing in could help, otherwise 403. */
-export function requireReader(
-  actor: Actor,
-  { compiled }: OrbContext,
-  { access }: CompiledSchema,
-  drafts: boolean,
-): void {
-  const principal = principalIn(actor, compiled.id, compiled);
-  requireMay(principal, drafts ? "readDraft" : "read", { access, own: true });
-}
-
-/**
- * Returns which revision the parameter `revision` asks for: true for the newest one, false for the published one.
- * Throws if the caller may not read that kind of revision in any entry of the schema.
- */
-export function latestOf(
-  actor: Actor,
-  orb: OrbContext,
-  schema: CompiledSchema,
-  revision: string | undefined,
-): boolean {
-  const latest = revision === "latest";
-  requireReader(actor, orb, schema, latest);
-  if (revision !== undefined && !latest && revision !== "published") {
-    throw invalidParameters([
-      { path: "/revision", code: "invalid_value", message: "must be published or latest" },
-    ]);
-  }
-  return latest;
-}
-
-async function find(deps: Deps, actor: Actor, input: GetInput): Promise<VisibleEntry | undefined> {
-  const { orb, schema, id, latest } = input;
-  const caller = principalIn(actor, orb.orb, orb.compiled);
-  if (input.at !== undefined) return findAt(deps, actor, input, Math.min(input.at, deps.clock.now()));
-  if (latest === true) {
-    const entry = await loadEntry(deps, orb.orb, id, schema);
+async function find(deps: Deps, input: GetInput, id: string): Promise<VisibleEntry | undefined> {
+  const { orb, schema, caller, latest } = input.reading;
+  if (input.at !== undefined) return findAt(deps, input.reading, id, Math.min(input.at, deps.clock.now()));
+  if (latest) {
+    const entry = namedEntry(orb.compiled, await loadEntry(deps, orb.orb, id, schema));
     if (entry === null || entry.head.status === "DELETED") return undefined;
-    const { createdBy } = entry.head;
-    if (mayWith(actor, orb.compiled, "readDraft", { access: schema.access, createdBy })) {
-      return seenBy(caller, newestRevision(schema, entry.address, entry.head, deps.clock.now()));
-    }
+    const newest = input.reading.newest(entry.head, deps.clock.now());
+    if (newest !== undefined) return seenBy(caller, newest);
   }
-  const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistencyFor(actor), SMALL_BYTES);
-  if (seen === undefined) return undefined;
-  const { createdBy } = seen.head;
-  const on = { access: schema.access, createdBy };
-  return mayWith(actor, orb.compiled, "read", on) ? seenBy(caller, seen) : undefined;
+  const consistency = consistencyFor(caller.actor);
+  const [seen] = await readLive(deps, orb.orb, [{ schema, id }], consistency, SMALL_BYTES);
+  return seen === undefined ? undefined : input.reading.shown(seen);
 }
 
 async function findAt(
   deps: Deps,
-  actor: Actor,
-  { orb, schema, id }: GetInput,
+  reading: Reading,
+  id: string,
   at: number,
 ): Promise<VisibleEntry | undefined> {
+  const { orb, schema, caller } = reading;
   const entry = await loadEntry(deps, orb.orb, id, schema);
   if (entry === null || entry.head.status === "DELETED") return undefined;
-  const { createdBy } = entry.head;
-  if (!mayWith(actor, orb.compiled, "readRevisions", { access: schema.access, createdBy })) return undefined;
+  if (!reading.may("readRevisions", entry.head.createdBy)) return undefined;
   const past = await entryAt(deps, entry.address, at);
   if (past === null) return undefined;
-  const caller = principalIn(actor, orb.orb, orb.compiled);
-  return seenBy(caller, newestRevision(schema, entry.address, past.snapshot, at));
+  return seenBy(caller, newestRevision(schema, entry.address, withNames(schema, past.snapshot), at));
 }
 
 /**
@@ -129,7 +93,9 @@ function runtimeTag(newest: number, parts: readonly unknown[]): string {
 }
 
 function choiceKey(choice: Choice): unknown[] {
-  return choice.allLocales ? ["*"] : [choice.languages, choice.markets];
+  const { richText, allLocales, languages, markets, fallback } = choice;
+  const form = richText === undefined ? [] : [richText.name];
+  return allLocales ? ["*", ...form] : [languages, markets, fallback, ...form];
 }
 
 function variantOf(
@@ -155,7 +121,7 @@ function variantOf(
  * values, except for an entry that the caller has just created.
  */
 export function presentWritten(
-  actor: Actor,
+  caller: Principal,
   orb: OrbContext,
   schema: CompiledSchema,
   snapshot: EntrySnapshot,
@@ -164,8 +130,7 @@ export function presentWritten(
   const languages = new Set<string>();
   const { createdBy, operation } = snapshot;
   const { access } = schema;
-  const shows = operation === "create" || mayWith(actor, orb.compiled, "readDraft", { access, createdBy });
-  const caller = principalIn(actor, orb.orb, orb.compiled);
+  const shows = operation === "create" || mayWith(caller, "readDraft", { access, createdBy });
   const seen = seenBy(caller, {
     schema,
     address: addressOf(schema, snapshot.id),
@@ -179,25 +144,23 @@ export function presentWritten(
 }
 
 /** Reads the published revision of an entry. If the caller may not read the entry, throws 404. */
-export async function getEntry(deps: Deps, actor: Actor, input: GetInput): Promise<GetResult> {
-  const { orb, schema, query, choice } = input;
-  requireReader(actor, orb, schema, input.latest === true);
+export async function getEntry(deps: Deps, input: GetInput): Promise<GetResult> {
+  const { query, choice } = input;
+  const { orb, schema, caller } = input.reading;
+  const consistency = consistencyFor(caller.actor);
   const missing = () => notFound("entry", "There is no such entry, or it is not live.");
-  if (!isEntryId(input.id)) throw missing();
-  const found = await find(deps, actor, input);
-  if (found === undefined) throw missing();
-  const seen = input.reveal === true ? await revealEntry(deps, actor, orb, found, input.at) : found;
+  const key = typeof input.id === "string" ? undefined : input.id;
+  const id = key === undefined ? input.id : await ownerOf(deps, schema, key, consistency);
+  if (typeof id !== "string" || !isEntryId(id)) throw missing();
+  const found = await find(deps, input, id);
+  // The entry may have the key in its draft only, or in its published revision only.
+  if (found === undefined || (key !== undefined && !holdsKey(key, found.shown.values))) throw missing();
+  const seen = input.reveal === true ? await revealEntry(deps, input.reading, found, input.at) : found;
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
   const variant = variantOf(orb, seen.schema, entry, choice, query.fields);
   if (query.expand.length > 0) {
-    const expansion = {
-      fields: query.expand,
-      actor,
-      compiled: orb.compiled,
-      choice,
-      consistency: consistencyFor(actor),
-    };
+    const expansion = { fields: query.expand, caller, compiled: orb.compiled, choice, consistency };
     const [expanded] = await expandAll(deps, [seen], expansion, languages);
     entry.expand = expanded?.expand ?? {};
     variant.push(

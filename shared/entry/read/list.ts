@@ -1,14 +1,14 @@
-import type { Actor } from "../../access/actor.ts";
-import { may, principalIn, requireMay } from "../../access/authorize.ts";
-import type { CompiledSchema } from "../../definition/compile.ts";
+import { may, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
 import { type ListedEntry, presentEntry, type RuntimeEntry, readLive } from "../index/visible.ts";
-import { comparableBy } from "../model/fields.ts";
+import { countLive } from "../listed/scan.ts";
+import { liveIndexOf, openLiveTended, tendPassed } from "../listed/upkeep.ts";
 import type { Choice } from "../model/localize.ts";
-import { addressOf, nullIfMissing, type OrbContext } from "../model/resolve.ts";
+import { withNames } from "../model/names.ts";
+import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
 import { READ_LIMIT, Tally } from "../query/candidates.ts";
 import type { ListPage } from "../query/cut.ts";
@@ -16,20 +16,18 @@ import type { Collection } from "../query/matching.ts";
 import { readListPage } from "../query/page.ts";
 import type { ListQuery } from "../query/query.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
-import { requireReader } from "./get.ts";
-import { newestFor, shownTo } from "./shown.ts";
+import type { Reading } from "./reading.ts";
 import { targetsFor } from "./targets.ts";
 
 export interface ListInput {
-  orb: OrbContext;
-  schema: CompiledSchema;
+  reading: Reading;
   choice: Choice;
   query: ListQuery;
-  /** Whether to list newest revisions, including drafts, if the caller may read them. */
-  latest?: boolean;
   last?: Promise<number | undefined> | undefined;
   /** Creates the read budget of a request (its limit of bytes and entries). Default: the limits of the platform. */
   budget?: () => ReadBudget;
+  /** Reads the pages. Default: the entries as they are. */
+  pages?: typeof readListPage | undefined;
 }
 
 export interface ListResult extends Omit<ListPage<unknown>, "items"> {
@@ -60,11 +58,11 @@ export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<nu
  */
 async function readLatest(
   deps: Deps,
-  actor: Actor,
-  { orb, schema }: ListInput,
+  reading: Reading,
   ids: readonly string[],
   maxBytes: number,
 ): Promise<(ListedEntry | undefined)[]> {
+  const { orb, schema } = reading;
   const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
   const [heads, live] = await Promise.all([
     deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes }),
@@ -79,90 +77,98 @@ async function readLatest(
   const now = deps.clock.now();
   return ids.map((_, i) => {
     const message = heads.get(logs[i] ?? "");
-    const head = snapshotOf(message);
-    if (head === null || head.status === "DELETED") return undefined;
-    const newest = newestFor(actor, orb, schema, head, now);
+    const stored = snapshotOf(message);
+    if (stored === null || stored.status === "DELETED") return undefined;
+    const head = withNames(schema, stored);
+    const newest = reading.newest(head, now);
     return newest === undefined ? live[i] : { ...newest, bytes: message?.size ?? 0 };
   });
 }
 
-function collectionOf(
-  plain: Deps,
-  budget: ReadBudget,
-  actor: Actor,
-  input: ListInput,
-): Collection<ListedEntry> {
+/**
+ * Returns the number of settings or records of transactions, which are all visible. Undefined if they are so few that
+ * they can be counted one by one.
+ */
+async function totalOfMany({ store }: Deps, address: Omit<EntryAddress, "id">): Promise<number | undefined> {
+  const filter = subjects.schemaIndex(address);
+  const page = await readPage(store, address.orb, filter, { fromSeq: 1, limit: 1 });
+  const indexed = page.messages.length + page.pending;
+  return indexed > READ_LIMIT ? indexed : undefined;
+}
+
+function collectionOf(plain: Deps, budget: ReadBudget, input: ListInput): Collection<ListedEntry> {
   const deps = { ...plain, store: budget.charging(plain.store) };
-  const { orb, schema } = input;
+  const { reading } = input;
+  const { orb, schema, caller, latest } = reading;
   const address = { orb: orb.orb, ...schema.home };
-  const caller = principalIn(actor, orb.orb, orb.compiled);
   const everybody = may(caller, "read", { access: schema.access, own: false });
+  const live = latest ? undefined : liveIndexOf(schema);
   return {
     orb: orb.orb,
     budget,
     tally: new Tally(),
-    scope: `live/${schema.module}/${schema.home.schema}/${input.latest === true ? "latest" : ""}`,
+    scope: `live/${schema.module}/${schema.home.schema}/${latest ? "latest" : ""}`,
     index: subjects.schemaIndex(address),
-    schema: comparableBy(schema, caller),
+    live,
+    schema: reading.comparable,
     context: orb,
     async read(places, maxBytes) {
       const ids = places.map(({ id }) => id);
-      const found =
-        input.latest === true
-          ? await readLatest(deps, actor, input, ids, maxBytes)
-          : await readLive(
-              deps,
-              orb.orb,
-              ids.map((id) => ({ schema, id })),
-              "stale",
-              maxBytes,
-            );
-      return found.map((seen) => (seen === undefined ? undefined : shownTo(actor, orb, schema, seen)));
+      const found = latest
+        ? await readLatest(deps, reading, ids, maxBytes)
+        : await readLive(
+            deps,
+            orb.orb,
+            ids.map((id) => ({ schema, id })),
+            "stale",
+            maxBytes,
+          );
+      return found.map((seen) => (seen === undefined ? undefined : reading.shown(seen)));
     },
     judged: ({ shown }) => shown,
     bytes: ({ bytes }) => bytes,
     choice: input.choice,
     localized: true,
     narrowed: false,
-    // Count the entries of a short list one by one. For a long list, use the broker's number of published copies.
-    async total(indexed) {
-      if (indexed <= READ_LIMIT || !everybody || input.latest === true) return undefined;
-      const filter = subjects.schemaLive(address, schema.liveRole);
-      const page = await readPage(deps.store, orb.orb, filter, { fromSeq: 1, limit: 1 });
-      return page.messages.length + page.pending;
+    async total() {
+      // A caller who may read only their own entries must be compared with each entry.
+      if (!everybody || latest) return undefined;
+      if (live === undefined) return totalOfMany(deps, address);
+      const opened = await openLiveTended(plain, orb, live);
+      if (opened === undefined) return undefined;
+      const { count, read, edge } = await countLive(plain.store, live, opened, deps.clock.now());
+      if (edge !== null) deps.expires?.(edge);
+      tendPassed(plain, orb, live, read);
+      return count;
     },
     last: input.last,
-    targets: targetsFor(deps, actor, orb),
+    targets: targetsFor(deps, caller, orb.orb),
   };
 }
 
 /** Returns a page of entries that the caller may see, with the values of all languages and fields. */
-export async function listVisible(
-  deps: Deps,
-  actor: Actor,
-  input: ListInput,
-): Promise<ListPage<ListedEntry>> {
-  requireReader(actor, input.orb, input.schema, input.latest === true);
-  const open = (budget: ReadBudget) => collectionOf(deps, budget, actor, input);
-  return readListPage(deps, open, input.query, input.budget);
+export function listVisible(deps: Deps, input: ListInput): Promise<ListPage<ListedEntry>> {
+  const open = (budget: ReadBudget) => collectionOf(deps, budget, input);
+  const { pages = readListPage, query, budget } = input;
+  return pages(deps, open, query, budget);
 }
 
-export async function listEntries(deps: Deps, actor: Actor, input: ListInput): Promise<ListResult> {
-  const { orb, schema, query, choice } = input;
+export async function listEntries(deps: Deps, input: ListInput): Promise<ListResult> {
+  const { reading, query, choice } = input;
+  const { caller, orb, schema } = reading;
   // The explanation also counts entries that the caller cannot see, so only callers who may read all drafts get it.
-  if (query.explain)
-    requireMay(principalIn(actor, orb.orb, orb.compiled), "readDraft", { access: schema.access, own: false });
-  const page = await listVisible(deps, actor, input);
+  if (query.explain) requireMay(caller, "readDraft", { access: schema.access, own: false });
+  const page = await listVisible(deps, input);
   const languages = new Set<string>();
   const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
   if (query.expand.length > 0) {
-    const expansion = { fields: query.expand, actor, compiled: orb.compiled, choice, ...ANY };
+    const expansion = { fields: query.expand, caller, compiled: orb.compiled, choice, ...ANY };
     let expanded: Awaited<ReturnType<typeof expandAll>>;
     try {
       expanded = await expandAll(deps, page.items, expansion, languages);
     } catch (error) {
       const limit = fewerEntries(error, page.items.length);
-      return listEntries(deps, actor, { ...input, query: { ...query, limit } });
+      return listEntries(deps, { ...input, query: { ...query, limit } });
     }
     items.forEach((item, i) => {
       item.expand = expanded[i]?.expand ?? {};

@@ -5,6 +5,7 @@ import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
 import { publishedOf } from "../index/entry-keys.ts";
 import { currentView } from "../model/known.ts";
+import { namedEntry, withNames } from "../model/names.ts";
 import { loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntrySnapshot, type EntryView, effective, entryView } from "../model/snapshot.ts";
 import { entryAt, readMoment } from "./at.ts";
@@ -13,7 +14,8 @@ export interface ManagedGet {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   id: string;
-  published?: boolean | undefined;
+  /** `published`: the live revision. Otherwise the newest one. */
+  revision?: "published" | "latest" | undefined;
   at?: string | undefined;
 }
 
@@ -30,9 +32,10 @@ export interface ManagedEntry {
 /** Reads one entry for the management API: its newest or published revision, or the revision at a past time. */
 export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): Promise<ManagedEntry> {
   requireOperator(actor, "entries.read", input.orbId);
-  const at = input.at === undefined ? undefined : readMoment(input.at);
-  const [context, entry] = await Promise.all([input.orb, loadEntry(deps, input.orbId, input.id)]);
-  if (entry === null) throw notFound("entry");
+  const at = input.at === undefined ? undefined : readMoment(input.at, input.revision);
+  const [context, stored] = await Promise.all([input.orb, loadEntry(deps, input.orbId, input.id)]);
+  if (stored === null) throw notFound("entry");
+  const entry = namedEntry(context.compiled, stored);
   const now = deps.clock.now();
   const newest = effective(entry.head, now);
   const base = { context, address: entry.address, newest: newest.revision };
@@ -43,11 +46,12 @@ export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): P
   if (at !== undefined && at < now) {
     const past = await entryAt(deps, entry.address, at);
     if (past === null) throw notFound("entry", "The entry did not exist at that time.");
-    return { ...base, snapshot: past.snapshot, view: entryView(past.snapshot, schema), past: true };
+    const snapshot = withNames(schema, past.snapshot);
+    return { ...base, snapshot, view: entryView(snapshot, schema), past: true };
   }
   if (newest.status === "DELETED") throw notFound("entry");
-  if (input.published !== true) return current(newest);
-  const live = await publishedOf(deps, { head: newest, address: entry.address });
+  if (input.revision !== "published") return current(newest);
+  const live = await publishedOf(deps, schema, { head: newest, address: entry.address });
   if (live === null) throw notFound("revision", "No revision of the entry is published.");
   return current(live);
 }

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { requireOperator } from "../../access/authorize.ts";
+import { type Principal, principalIn, requireOperator } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { type HomeKey, homeKey } from "../../definition/document/home.ts";
 import type { Status } from "../../definition/document/lifecycle.ts";
@@ -9,9 +9,11 @@ import { type AppError, invalidParameters } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
+import { liveIndexOf } from "../listed/upkeep.ts";
 import { targetSchema } from "../model/fields.ts";
 import { currentView } from "../model/known.ts";
 import { choose } from "../model/localize.ts";
+import { withNames } from "../model/names.ts";
 import { nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
 import { type EntryView, effective, entryView, snapshotOf } from "../model/snapshot.ts";
 import { Tally } from "../query/candidates.ts";
@@ -24,7 +26,7 @@ import { PastEntries, readMoment } from "./at.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";
 
-const LIST_EXTRA = ["module", "schema", "status", "at"];
+const LIST_EXTRA = ["module", "schema", "status", "at", "change"];
 
 export interface ManagedList {
   orb: OrbContext;
@@ -32,6 +34,8 @@ export interface ManagedList {
    * Query parameters as text. They are parsed later, because the parameter `schema` decides which of them are valid.
    */
   parameters: readonly [string, string][];
+  /** Reads the pages. Default: the entries as they are. */
+  pages?: typeof readListPage | undefined;
 }
 
 export interface ManagedView extends EntryView {
@@ -86,7 +90,7 @@ interface Sized {
 
 function collectionOf(
   plain: Deps,
-  actor: Actor,
+  caller: Principal,
   budget: ReadBudget,
   context: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
@@ -103,6 +107,9 @@ function collectionOf(
     tally: new Tally(),
     scope: scopeOf(schemas, status),
     index,
+    // The index of published entries is complete. There is none of the other states.
+    live: status === "PUBLISHED" && one !== undefined ? liveIndexOf(one) : undefined,
+    upcoming: true,
     schema: one,
     context,
     async read(places, maxBytes) {
@@ -123,7 +130,7 @@ function collectionOf(
         if (message === undefined || head === null || head.status === "DELETED") return undefined;
         const place = places[i];
         const schema = place === undefined ? undefined : schemaOf(context.compiled, place);
-        const view = currentView(effective(head, now), schema);
+        const view = currentView(withNames(schema, effective(head, now)), schema);
         return status === undefined || view.status === status ? { view, bytes: message.size } : undefined;
       });
     },
@@ -134,12 +141,11 @@ function collectionOf(
     narrowed: status !== undefined || (schemas !== undefined && one === undefined),
     // The index still contains a deleted entry for one second. This would make the total of a short list wrong, so
     // count the entries of short lists one by one.
-    async total(indexed) {
-      if (indexed > 1000) return indexed;
-      const page = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
-      return page.messages.filter((message) => message.size > 0).length;
+    async total() {
+      const { messages, pending } = await readPage(deps.store, orb, index, { fromSeq: 1, limit: 1000 });
+      return messages.filter((message) => message.size > 0).length + pending;
     },
-    targets: targetsFor(deps, actor, context),
+    targets: targetsFor(deps, caller, orb),
   };
 }
 
@@ -166,7 +172,8 @@ function pastCollection(
       return places.map((place, i) => {
         const entry = entries[i];
         if (entry === undefined || (homes !== undefined && !homes.has(homeKey(place)))) return undefined;
-        const view = entryView(entry.snapshot, schemaOf(compiled, place));
+        const schema = schemaOf(compiled, place);
+        const view = entryView(withNames(schema, entry.snapshot), schema);
         return status === undefined || view.status === status ? { view, bytes: entry.size } : undefined;
       });
     },
@@ -180,7 +187,7 @@ function pastCollection(
 
 async function present(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   context: OrbContext,
   query: Pick<ListQuery, "fields" | "expand">,
   views: readonly EntryView[],
@@ -196,7 +203,7 @@ async function present(
   if (expand.length === 0) return items;
   const expansion = {
     fields: expand,
-    actor,
+    caller,
     compiled: context.compiled,
     choice: choose(context.compiled, { locale: "*" }),
     consistency: "leader",
@@ -216,17 +223,18 @@ async function present(
  */
 async function readManagedPage(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   orb: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
   query: ListQuery,
+  pages: typeof readListPage,
 ): Promise<ListPage<Sized>> {
   const { status, at } = query.extra;
   if (at === undefined)
-    return readListPage(deps, (budget) => collectionOf(deps, actor, budget, orb, schemas, status), query);
+    return pages(deps, (budget) => collectionOf(deps, caller, budget, orb, schemas, status), query);
   if (relatedIn(query.conditions).length > 0) throw notInPast();
   const past = { asked: readMoment(at), status };
-  return readListPage(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);
+  return pages(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);
 }
 
 /** Lists entries for the management API: newest revisions including drafts, now or at a past time. */
@@ -236,16 +244,24 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   const first = (name: string) => input.parameters.find(([key]) => key === name)?.[1];
   const schemas = schemasOf(orb, first("module"), first("schema"));
   const one = schemas?.length === 1 ? schemas[0] : undefined;
-  const query = parseListQuery(input.parameters, one, LIST_EXTRA, one, (field) =>
-    targetSchema(orb.compiled, field),
+  const query = parseListQuery(input.parameters, one, LIST_EXTRA, one, (target) =>
+    targetSchema(orb.compiled, target),
   );
   const { status } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
+  const caller = principalIn(actor, orb.orb, orb.compiled);
   const listed = async (limit: number): Promise<ManagedPage> => {
-    const page = await readManagedPage(deps, actor, orb, schemas, { ...query, limit });
+    const page = await readManagedPage(
+      deps,
+      caller,
+      orb,
+      schemas,
+      { ...query, limit },
+      input.pages ?? readListPage,
+    );
     const views = page.items.map(({ view }) => view);
     try {
-      return { ...page, items: await present(deps, actor, orb, query, views) };
+      return { ...page, items: await present(deps, caller, orb, query, views) };
     } catch (error) {
       return listed(fewerEntries(error, views.length));
     }

@@ -1,6 +1,5 @@
-import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
-import { isOwn, principalIn, requireMay } from "../../access/authorize.ts";
+import { isOwn, type Principal, requireMay } from "../../access/authorize.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
@@ -13,6 +12,7 @@ import type { OrbContext } from "../model/resolve.ts";
 import { schemaOf } from "../model/resolve.ts";
 import { openEverything } from "../model/sealing.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
+import type { Reading } from "./reading.ts";
 
 /**
  * Decrypts the sensitive values of a revision. The caller must be an owner of the application, or a handler with the
@@ -22,18 +22,18 @@ import { type EntrySnapshot, effective, type StoredValue } from "../model/snapsh
  */
 export async function revealValues(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   input: { orb: OrbContext; address: EntryAddress; snapshot: EntrySnapshot; past?: boolean },
 ): Promise<Record<string, StoredValue>> {
   const { orb, address, snapshot, past } = input;
   const schema = schemaOf(orb.compiled, address);
   const access = schema?.access ?? ADMINS_ONLY;
-  const on = { access, own: isOwn(actor, snapshot.createdBy) };
-  requireMay(principalIn(actor, orb.orb, orb.compiled), "reveal", on);
+  const on = { access, own: isOwn(caller.actor, snapshot.createdBy) };
+  requireMay(caller, "reveal", on);
   await audit(deps, {
     realm: orb.orb,
     action: "reveal",
-    actor,
+    actor: caller.actor,
     target: `${snapshot.id}/${snapshot.revision}`,
   });
   const values =
@@ -48,15 +48,16 @@ export async function revealValues(
  */
 export async function revealEntry(
   deps: Deps,
-  actor: Actor,
-  orb: OrbContext,
+  { caller, orb }: Reading,
   seen: VisibleEntry,
   at = deps.clock.now(),
 ): Promise<VisibleEntry> {
   const { head, address, shown } = seen;
   const newest = effective(head, at);
-  const snapshot = shown.revision === newest.revision ? newest : await publishedOf(deps, { head, address });
+  const isNewest = shown.revision === newest.revision;
+  const schema = schemaOf(orb.compiled, address);
+  const snapshot = isNewest ? newest : await publishedOf(deps, schema, { head, address });
   if (snapshot === null) throw notFound("revision", "No revision of the entry is published.");
-  const revealed = await revealValues(deps, actor, { orb, address, snapshot });
+  const revealed = await revealValues(deps, caller, { orb, address, snapshot });
   return { ...seen, shown: { ...snapshot, values: ofFields(seen.schema, revealed) } };
 }

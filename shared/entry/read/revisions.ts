@@ -1,22 +1,30 @@
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, mayOperate, principalIn, requireMay, requireScope } from "../../access/authorize.ts";
 import { refusal } from "../../access/refusals.ts";
-import type { CompiledSchema } from "../../definition/compile.ts";
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
 import { type Operation, patch } from "../../definition/document/diff.ts";
 import { MASK } from "../../definition/document/mask.ts";
+import type { Values } from "../../definition/validate.ts";
+import { counterpart, leavesOf, withNested } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
+import type { WordChange } from "../../differences/index.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
+import { pointer } from "../../kernel/faults.ts";
+import { equal } from "../../kernel/json.ts";
 import { NumberedLog, nextPlace, placeAfter } from "../../store/numbered-log.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Place } from "../../store/types.ts";
 import { ofFields, readableBy } from "../model/fields.ts";
 import { maskValues } from "../model/masking.ts";
+import { namedEntry, withNames } from "../model/names.ts";
 import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
   effective,
+  type RevisionState,
   SCHEDULER,
+  type StoredSnapshot,
   type StoredValue,
   snapshotOf,
   visible,
@@ -36,6 +44,10 @@ export interface RevisionItem {
   by: string;
   /** The handler that wrote the revision on behalf of its author. */
   through?: string;
+  /** Id of the change set whose publication wrote the revision. */
+  change?: string;
+  /** Set if an import wrote the revision and said who created the entry, when, or its state. */
+  imported?: true;
   /** If `validFrom` was later than the publication: when the revision became visible, and who made it visible. */
   opened?: { at: string; by: string };
 }
@@ -70,11 +82,12 @@ function refuseEarly(actor: Actor, { orbId, orb, schema }: Which): void {
  */
 async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readable> {
   refuseEarly(actor, which);
-  const [context, entry] = await Promise.all([
+  const [context, stored] = await Promise.all([
     which.orb,
     loadEntry(deps, which.orbId, which.id, which.schema),
   ]);
-  if (entry === null) throw notFound("entry");
+  if (stored === null) throw notFound("entry");
+  const entry = namedEntry(context.compiled, stored);
   const schema = schemaOf(context.compiled, entry.address);
   if (mayOperate(actor, "entries.read", which.orbId)) return { entry, shown: (values) => values, schema };
   const access = schema?.access ?? ADMINS_ONLY;
@@ -100,7 +113,7 @@ interface Readable {
   shown(values: Stored): Stored;
 }
 
-function item(snapshot: EntrySnapshot, now: number): RevisionItem {
+function item(snapshot: RevisionState, now: number): RevisionItem {
   const { liveFrom, revision } = snapshot;
   const opened =
     snapshot.publishedRevision === revision &&
@@ -117,6 +130,8 @@ function item(snapshot: EntrySnapshot, now: number): RevisionItem {
     at: snapshot.updatedAt,
     by: snapshot.updatedBy,
     ...(snapshot.through === undefined ? {} : { through: snapshot.through }),
+    ...(snapshot.change === undefined ? {} : { change: snapshot.change }),
+    ...(snapshot.imported === true ? { imported: true } : {}),
     ...(opened && liveFrom !== null ? { opened: { at: liveFrom, by: SCHEDULER } } : {}),
   };
 }
@@ -136,7 +151,7 @@ function revisionOf(snapshot: EntrySnapshot, { schema, shown }: Readable, now: n
  * Returns a reader for an entry's log of revisions. The log of an imported entry begins with the revision that was
  * published.
  */
-function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: EntrySnapshot) => T): NumberedLog<T> {
+function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: StoredSnapshot) => T): NumberedLog<T> {
   return new NumberedLog(deps.store, {
     stream: streams.orb(entry.address.orb),
     subject: subjects.entryLog(entry.address),
@@ -217,15 +232,21 @@ async function newestFirst(
 
 export async function revisionSnapshot(
   deps: Deps,
+  schema: CompiledSchema | undefined,
   entry: LoadedEntry,
   revision: number,
 ): Promise<EntrySnapshot> {
   const now = effective(entry.head, deps.clock.now());
   if (now.revision === revision) return now;
   if (entry.head.revision === revision) return entry.head;
-  const found = await logOf(deps, entry, (snapshot) => snapshot).find(revision);
+  const found = await logOf(deps, entry, (stored) => withNames(schema, stored)).find(revision);
   if (found === null) throw notFound("revision");
   return found.value;
+}
+
+/** Finds where a revision is stored. Returns null if there is none. */
+export function revisionPlace(deps: Deps, entry: LoadedEntry, revision: number): Promise<Place | null> {
+  return logOf(deps, entry, () => null).find(revision);
 }
 
 export async function getRevision(
@@ -234,7 +255,11 @@ export async function getRevision(
   input: Which & { revision: number },
 ): Promise<Revision> {
   const found = await readable(deps, actor, input);
-  return revisionOf(await revisionSnapshot(deps, found.entry, input.revision), found, deps.clock.now());
+  return revisionOf(
+    await revisionSnapshot(deps, found.schema, found.entry, input.revision),
+    found,
+    deps.clock.now(),
+  );
 }
 
 export interface Comparison {
@@ -245,6 +270,8 @@ export interface Comparison {
    * mask, so that neither value is revealed.
    */
   patch: Operation[];
+  /** The changed texts of several words. `path` leads to the text, or to the paragraph of rich text, in revision `to`. */
+  words: { path: string; parts: WordChange[] }[];
 }
 
 export async function compareRevisions(
@@ -253,20 +280,32 @@ export async function compareRevisions(
   input: Which & { revision: number; against: number },
 ): Promise<Comparison> {
   const found = await readable(deps, actor, input);
-  const { entry, shown } = found;
+  const { entry, schema, shown } = found;
   const [from, to] = await Promise.all([
-    revisionSnapshot(deps, entry, input.against),
-    revisionSnapshot(deps, entry, input.revision),
+    revisionSnapshot(deps, schema, entry, input.against),
+    revisionSnapshot(deps, schema, entry, input.revision),
   ]);
-  const changes = patch(comparable(from, found), comparable(to, found));
+  const [before, after] = [comparable(from, found), comparable(to, found)];
+  const changes = patch(before, after);
   return {
     from: from.revision,
     to: to.revision,
-    patch: [...changes, ...sealedChanges(shown(from.values), shown(to.values))],
+    patch: [...changes, ...sealedChanges(found.schema, shown(from.values), shown(to.values))],
+    words: await changedWords(before.values, after.values),
   };
 }
 
-function comparable(snapshot: EntrySnapshot, { schema, shown }: Readable): unknown {
+/** Returns the words that differ in texts. A text that is new or a single word is told by the patch alone. */
+async function changedWords(before: unknown, after: unknown): Promise<Comparison["words"]> {
+  const { changesIn, pathOf } = await import("../../differences/index.ts");
+  return changesIn(before, after).flatMap(({ way, words = [] }) =>
+    words.some(({ op, text }) => op === "keep" || /\s/.test(text))
+      ? [{ path: `/values${pathOf(after, way)}`, parts: words }]
+      : [],
+  );
+}
+
+function comparable(snapshot: EntrySnapshot, { schema, shown }: Readable) {
   return {
     status: snapshot.status,
     validFrom: snapshot.validFrom,
@@ -277,15 +316,34 @@ function comparable(snapshot: EntrySnapshot, { schema, shown }: Readable): unkno
 
 /** Returns patch operations that show which sensitive values changed, without the values. */
 function sealedChanges(
+  schema: CompiledSchema | undefined,
   from: Readonly<Record<string, StoredValue>>,
   to: Readonly<Record<string, StoredValue>>,
 ): Operation[] {
   return Object.keys(to).flatMap((name) => {
     const [before, after] = [from[name], to[name]];
+    const root = schema?.fields.get(name);
+    if (root?.shapes !== undefined) return sealedInside(root, from, to);
     const hidden = JSON.stringify(maskValues({ x: before })) === JSON.stringify(maskValues({ x: after }));
     if (before === undefined || !hidden || JSON.stringify(before) === JSON.stringify(after)) return [];
     return [{ op: "replace" as const, path: `/values/${name}`, value: MASK }];
   });
+}
+
+/** Returns patch operations for the sensitive values inside the objects of a field. */
+function sealedInside(
+  root: CompiledField,
+  from: Readonly<Record<string, StoredValue>>,
+  to: Readonly<Record<string, StoredValue>>,
+): Operation[] {
+  const secret = withNested(root).filter(({ sensitive }) => sensitive);
+  return secret
+    .flatMap((field) => leavesOf(field, to as Values))
+    .flatMap(({ trail, value }) => {
+      const before = counterpart(to, trail, from);
+      if (before === undefined || equal(before, value)) return [];
+      return [{ op: "replace" as const, path: `/values${pointer(trail)}`, value: MASK }];
+    });
 }
 
 export function revisionNumber(text: string): number {

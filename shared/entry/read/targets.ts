@@ -1,8 +1,6 @@
-import type { Actor } from "../../access/actor.ts";
-import { mayWith } from "../../access/authorize.ts";
+import { mayWith, type Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { readLive } from "../index/visible.ts";
-import type { OrbContext } from "../model/resolve.ts";
 import { Targets } from "../query/related.ts";
 
 /**
@@ -11,8 +9,8 @@ import { Targets } from "../query/related.ts";
  */
 export function targetsFor(
   deps: Pick<Deps, "store" | "clock" | "expires">,
-  actor: Actor,
-  { orb, compiled }: Pick<OrbContext, "orb" | "compiled">,
+  caller: Principal,
+  orb: string,
 ): Targets {
   return new Targets(async (schema, ids, maxBytes) => {
     const wanted = ids.map((id) => ({ schema, id }));
@@ -21,7 +19,7 @@ export function targetsFor(
       found.flatMap((seen) => {
         if (seen === undefined) return [];
         const { access } = seen.schema;
-        const mayRead = mayWith(actor, compiled, "read", { access, createdBy: seen.head.createdBy });
+        const mayRead = mayWith(caller, "read", { access, createdBy: seen.head.createdBy });
         return mayRead ? [[seen.address.id, seen.shown] as const] : [];
       }),
     );

@@ -1,8 +1,10 @@
 /** Converts the result of an operation, such as update or publish, into the messages of one write. */
-import { type Actor, actorId, throughOf } from "../../access/actor.ts";
+import { actorId, throughOf } from "../../access/actor.ts";
+import type { Principal } from "../../access/authorize.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
+import type { Fault } from "../../kernel/errors.ts";
 import { equal } from "../../kernel/json.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, type LiveRole, streams } from "../../store/subjects.ts";
@@ -12,11 +14,16 @@ import { cancelMessages, liveTombstone } from "../index/schedules.ts";
 import { isOrderedKey, isUniqueKey, keySubject, parseKey } from "../model/index-keys.ts";
 import { keyChange } from "../model/key-messages.ts";
 import type { EntryWrite, Guard } from "../model/messages.ts";
+import { withStoredNames } from "../model/names.ts";
+import { hasOrigin, type Origin } from "../model/origin.ts";
 import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
+import { type EntrySnapshot, JUST_BEFORE, type StoredSnapshot, type StoredValue } from "../model/snapshot.ts";
 import { indexesOf } from "../ordered/remove.ts";
+import type { Window } from "../values/input.ts";
 
 export interface State {
+  /** The caller, with its rights under the definition of `context`. */
+  caller: Principal;
   context: OrbContext;
   /** The entry's schema, or undefined if the definition no longer has it. */
   schema: CompiledSchema | undefined;
@@ -40,14 +47,34 @@ export interface Decision {
   validFrom?: string | null;
   validTo?: string | null;
   guards?: readonly Guard[];
+  /** Index keys of values that the platform chose. */
+  made?: readonly string[] | undefined;
+  /** What the response tells about the published values, although it does not block the write. */
+  warnings?: readonly Fault[];
   /**
    * How the operation affects the published revision: `publish` replaces it with the new one, `withdraw` removes it, `keep`
    * leaves it unchanged.
    */
   live: "publish" | "withdraw" | "keep";
-  index?: "remove";
+  index?: "add" | "remove";
+  /** Id of the change set that this write publishes. */
+  change?: string | undefined;
   /** Whether a `publish` operation also changes the values. */
   updates?: boolean;
+  /** With `publish`: the draft that stays the newest revision, after the published one. */
+  draft?: Draft;
+  /** Where an import says that the entry comes from. */
+  origin?: Origin | undefined;
+}
+
+/** The content of a draft, and the conditions under which it may be stored. */
+export interface Draft extends Window {
+  values: Record<string, StoredValue>;
+  claims: string[];
+  guards: readonly Guard[];
+  made?: readonly string[] | undefined;
+  /** Whether the write changes neither the draft nor the published revision. */
+  unchanged: boolean;
 }
 
 export interface Change {
@@ -55,8 +82,8 @@ export interface Change {
   acts: readonly Act[];
   /** Content of the request. A later request with the same Idempotency-Key must have the same content. */
   request: unknown;
-  /** Names of the fields that the request contains. */
-  sent?: readonly string[];
+  /** Objects with the values that the request contains, by field name. */
+  sent?: readonly Readonly<Record<string, unknown>>[];
   /**
    * Whether the write only encrypts values again. Such a write may also change records that are otherwise read-only.
    */
@@ -65,8 +92,15 @@ export interface Change {
   guarded?: boolean;
   /** Whether to write nothing if the newest revision already has the values, `validFrom` and `validTo`. */
   skipsUnchanged?: boolean;
+  /**
+   * Whether many clients may make this change of the entry at the same time, and each of them must count once. The writes
+   * of a process then take turns, and each is an atomic batch.
+   */
+  contended?: boolean;
+  /** Whether the entry does not exist yet. Its base revision is then only a stand-in. */
+  creates?: boolean;
   decide(state: State): Promise<Decision>;
-  publishing?: (state: State, next: EntrySnapshot, role: LiveRole) => Append[];
+  publishing?: (state: State, next: StoredSnapshot, role: LiveRole) => Append[];
 }
 
 const ALL_ROLES: readonly LiveRole[] = ["public", "user", "admin"];
@@ -86,8 +120,10 @@ export function cancels(state: State, decision: Decision): boolean {
 /** Returns whether a write would append a revision that only repeats the newest one. */
 export function changesNothing(
   { base, entry }: State,
-  { live, values, validFrom, validTo }: Decision,
+  { live, values, validFrom, validTo, draft, origin = {} }: Decision,
 ): boolean {
+  if (!hasOrigin(base, origin)) return false;
+  if (draft !== undefined) return draft.unchanged;
   const isLive = base.status === "PUBLISHED" && base.publishedRevision === base.revision;
   return (
     base === entry.head &&
@@ -98,9 +134,10 @@ export function changesNothing(
   );
 }
 
-export function nextSnapshot(state: State, decision: Decision, actor: Actor): EntrySnapshot {
+export function nextSnapshot(state: State, decision: Decision): EntrySnapshot {
   const { held, entry } = state;
-  const { updated: _, ...base } = state.base;
+  const { updated: _, imported: __, change: ___, ...base } = state.base;
+  const { createdAt = base.createdAt, createdBy = base.createdBy } = decision.origin ?? {};
   const revision = base.revision + 1;
   const at = new Date(state.now).toISOString();
   const window = {
@@ -113,6 +150,10 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
     schema: state.schema?.id ?? base.schema,
     operation: decision.operation,
     ...(decision.updates === true ? { updated: true } : {}),
+    ...(decision.origin === undefined ? {} : { imported: true }),
+    ...(decision.change === undefined ? {} : { change: decision.change }),
+    createdAt,
+    createdBy,
     status: decision.status,
     revision,
     publishedRevision: null,
@@ -120,8 +161,8 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
     liveFrom: null,
     liveTo: null,
     updatedAt: at,
-    updatedBy: actorId(actor),
-    through: throughOf(actor),
+    updatedBy: actorId(state.caller.actor),
+    through: throughOf(state.caller.actor),
     values: decision.values ?? base.values,
     claims: decision.claims ?? held.claims,
     liveClaims: null,
@@ -142,6 +183,28 @@ export function nextSnapshot(state: State, decision: Decision, actor: Actor): En
   };
 }
 
+/** Returns the revision that follows a published one in the same write, and contains the draft of the entry. */
+function draftAfter(published: EntrySnapshot, { values, claims, validFrom, validTo }: Draft): EntrySnapshot {
+  const { updated: _, change: __, ...base } = published;
+  return {
+    ...base,
+    operation: "update",
+    revision: published.revision + 1,
+    publishedSeq: JUST_BEFORE,
+    validFrom,
+    validTo,
+    values,
+    claims,
+    liveClaims: published.claims,
+  };
+}
+
+/** Returns the revisions that a write appends, oldest first. */
+export function nextSnapshots(state: State, decision: Decision): [EntrySnapshot, ...EntrySnapshot[]] {
+  const next = nextSnapshot(state, decision);
+  return decision.draft === undefined ? [next] : [next, draftAfter(next, decision.draft)];
+}
+
 /**
  * Returns whether a key belongs to an erased index. A write must not add such keys, because the log of the index would
  * grow again.
@@ -150,26 +213,28 @@ function isOfErasedIndex(schema: CompiledSchema | undefined, key: string): boole
   return isOrderedKey(key) && (schema === undefined || !indexesOf(schema).includes(parseKey(key).field));
 }
 
+/**
+ * Converts a decision into a write. `doubtful`: other entries may own some of its index keys, because they were computed
+ * under an earlier definition, or because `validTo` has passed.
+ */
 export async function writeOf(
   deps: Deps,
   state: State,
   decision: Decision,
-  next: EntrySnapshot,
-  attempt: number,
+  made: readonly [EntrySnapshot, ...EntrySnapshot[]],
   change: Change,
-): Promise<EntryWrite> {
-  const { entry, base, schema, held, context } = state;
+): Promise<{ write: EntryWrite; doubtful: boolean }> {
+  const { entry, base, schema, held } = state;
   const { address, head } = entry;
+  const [first] = made;
+  const next = made.at(-1) ?? first;
   const after = new Set([...next.claims, ...(next.liveClaims ?? [])]);
-  const guards: Guard[] = [...(decision.guards ?? [])];
   // After `validTo`, other entries may take the unique values of the published revision. So its keys no longer count.
   const closed = base !== head;
   const claims = keyChange(new Set([...head.claims, ...(closed ? [] : (head.liveClaims ?? []))]), after);
   const known = new Map<string, number>();
-  // If the keys were computed under an earlier definition, or `validTo` has passed, other entries may own some of them.
-  // So look up the owners.
-  const sure = !held.stale && !closed;
-  if (!sure && schema !== undefined) {
+  const doubtful = (held.stale || closed) && schema !== undefined;
+  if (doubtful) {
     for (const key of [...held.claims, ...(held.liveClaims ?? []), ...(head.liveClaims ?? [])]) {
       if (!after.has(key) && !claims.frees.includes(key)) claims.frees.push(key);
     }
@@ -178,41 +243,74 @@ export async function writeOf(
     for (const [key, seq] of own.known) known.set(key, seq);
   }
   claims.frees = claims.frees.filter((key) => !isOfErasedIndex(schema, key));
-  let made = next;
-  if (schema !== undefined && (attempt > 0 || !sure)) {
-    const keeping = change.upkeep === true ? undefined : { entry, next };
-    const looked = await lookUpReservations(deps, context, schema, address, claims.adds, keeping);
-    for (const [key, seq] of looked.known) known.set(key, seq);
-    guards.push(...looked.guards);
-    const free = (key: string) => !looked.taken.has(key);
-    claims.adds = claims.adds.filter(free);
-    made = {
-      ...next,
-      claims: next.claims.filter(free),
-      liveClaims: next.liveClaims?.filter(free) ?? null,
-    };
-  }
-  const live: Append[] = [];
-  if (cancels(state, decision)) {
-    live.push(...cancelMessages(address, head));
-    const { publishing } = change;
-    if (decision.live === "publish" && publishing !== undefined && schema !== undefined) {
-      live.push(...publishing(state, next, schema.liveRole));
-    } else if (head.publishedRevision !== null) {
-      const at = base === head ? next.updatedAt : base.updatedAt;
-      for (const role of rolesOf(schema)) live.push(liveTombstone(address, role, next, at));
-    }
-  }
-  return {
+  const write: EntryWrite = {
     address,
+    schema,
     headSeq: entry.seq,
     before: head,
-    snapshots: base === head ? [made] : [{ ...base, defRevision: head.defRevision }, made],
+    snapshots: [...(base === head ? [] : [{ ...base, defRevision: head.defRevision }]), ...made],
     claims,
     known,
-    guards,
-    live,
+    guards: [...(decision.guards ?? []), ...(decision.draft?.guards ?? [])],
+    live: liveMessages(state, decision, first, next, change),
+    made: [...(decision.made ?? []), ...(decision.draft?.made ?? [])],
     ...(decision.index === undefined ? {} : { index: decision.index }),
+  };
+  return { write, doubtful };
+}
+
+/** Returns the messages that replace or remove the published copy. */
+function liveMessages(
+  state: State,
+  decision: Decision,
+  first: EntrySnapshot,
+  next: EntrySnapshot,
+  { publishing }: Change,
+): Append[] {
+  if (!cancels(state, decision)) return [];
+  const { base, schema } = state;
+  const { address, head } = state.entry;
+  const live = cancelMessages(address, head);
+  if (decision.live === "publish" && publishing !== undefined && schema !== undefined) {
+    live.push(...publishing(state, withStoredNames(schema, first), schema.liveRole));
+  } else if (head.publishedRevision !== null) {
+    const at = base === head ? next.updatedAt : base.updatedAt;
+    for (const role of rolesOf(schema)) live.push(liveTombstone(address, role, next, at));
+  }
+  return live;
+}
+
+/** Finds out which entries own the unique values of a write, as {@link Plan.reserve} says. */
+export async function reserved(
+  deps: Deps,
+  { context, schema, entry }: State,
+  decision: Decision,
+  made: readonly [EntrySnapshot, ...EntrySnapshot[]],
+  { upkeep }: Change,
+  write: EntryWrite,
+): Promise<EntryWrite> {
+  if (schema === undefined) return write;
+  const next = made.at(-1) ?? made[0];
+  const keeping = upkeep === true ? undefined : { entry, next };
+  const chosen = [...(decision.made ?? []), ...(decision.draft?.made ?? [])];
+  const { adds, frees } = write.claims;
+  const looked = await lookUpReservations(deps, context, schema, entry.address, adds, {
+    keeping,
+    made: chosen,
+  });
+  const free = (key: string) => !looked.taken.has(key);
+  const before = write.snapshots.slice(0, write.snapshots.length - made.length);
+  const after = made.map((snapshot) => ({
+    ...snapshot,
+    claims: snapshot.claims.filter(free),
+    liveClaims: snapshot.liveClaims?.filter(free) ?? null,
+  }));
+  return {
+    ...write,
+    snapshots: [...before, ...after],
+    claims: { adds: adds.filter(free), frees },
+    known: new Map([...(write.known ?? []), ...looked.known]),
+    guards: [...(write.guards ?? []), ...looked.guards],
   };
 }
 

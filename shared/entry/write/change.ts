@@ -10,21 +10,34 @@
  *   was validated with an older definition fails.
  * - Once `validTo` has passed, the entry counts as unpublished. The next write first appends a revision that says so.
  */
+
 import type { Actor } from "../../access/actor.ts";
-import { isOwn, may, principalIn, requireMay, requireScope } from "../../access/authorize.ts";
+import {
+  isOwn,
+  may,
+  mayField,
+  type Principal,
+  principalIn,
+  requireMay,
+  requireScope,
+} from "../../access/authorize.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
-import type { CompiledSchema } from "../../definition/compile.ts";
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { ADMINS_ONLY } from "../../definition/document/access.ts";
+import { withNested } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
-import { notFound, revisionMismatch } from "../../kernel/errors.ts";
+import { AppError, type Fault, notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
+import { type EntryKey, holdsKey } from "../index/by-key.ts";
 import { entryKeys } from "../index/entry-keys.ts";
 import { repairAfterCancel } from "../index/schedules.ts";
-import { concealed, readableIn } from "../model/fields.ts";
+import { concealed } from "../model/fields.ts";
 import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
+import type { EntryWrite } from "../model/messages.ts";
+import { namedEntry } from "../model/names.ts";
 import {
   existing,
   type LoadedEntry,
@@ -32,6 +45,7 @@ import {
   nullIfMissing,
   type OrbContext,
   refuseRecords,
+  type StoredEntry,
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
@@ -39,20 +53,26 @@ import {
   type Change,
   cancels,
   changesNothing,
+  type Decision,
   nextSnapshot,
+  nextSnapshots,
+  reserved,
   rolesOf,
   type State,
   writeOf,
 } from "./change-write.ts";
-import { commit } from "./commit.ts";
+import { commit, type Destination } from "./commit.ts";
 import { hooked } from "./hooked.ts";
-import { renewDefinition, retryOnConflict } from "./retry.ts";
+import { CONTENDED_ATTEMPTS, renewDefinition, retryOnConflict } from "./retry.ts";
+import { inTurn } from "./turns.ts";
 
 export interface Target {
   orbId: string;
   orb: OrbContext | Promise<OrbContext>;
   id: string;
   schema?: CompiledSchema | undefined;
+  /** A value that the newest revision must have. Otherwise there is no such entry. */
+  key?: EntryKey | undefined;
   ifMatch?: number | undefined;
   idempotency?: Idempotency | undefined;
   /** After a conflict, reads the application's definition again, because it may have changed. */
@@ -61,6 +81,8 @@ export interface Target {
    * Whether to return the result of the write without writing. A dry run calls no hooks and reserves no unique values.
    */
   dryRun?: boolean | undefined;
+  /** Where the write goes instead of the entry. */
+  into?: Destination | undefined;
 }
 
 export interface Written {
@@ -70,23 +92,113 @@ export interface Written {
   replayed: boolean;
   /** Whether nothing was written, because the newest revision already has what the request asks for. */
   unchanged?: boolean;
+  /** References of the published revision whose targets are gone. Missing in a replayed response. */
+  warnings?: readonly Fault[];
 }
 
-export async function changeEntry(
+/** A write that was decided, and that is not stored yet. */
+export interface Plan {
+  /** The definition that the write was validated with. */
+  by: OrbContext;
+  write: EntryWrite;
+  /** Whether other entries may own some of the index keys. Then {@link Plan.reserve} must find their owners. */
+  doubtful: boolean;
+  warnings: readonly Fault[];
+  /**
+   * Finds out which entries own the unique values of the write. Needed only after a failed attempt or if the write is
+   * `doubtful`, because the commit fails if another entry owns one of them.
+   * @throws AppError conflict `unique_conflict`
+   */
+  reserve(deps: Deps): Promise<EntryWrite>;
+  /** Call this after the commit. */
+  committed?: (deps: Deps) => Promise<void>;
+}
+
+/** An existing entry that the caller may change. */
+export interface Admitted {
+  caller: Principal;
+  context: OrbContext;
+  found: LoadedEntry;
+}
+
+/** Checks that the entry exists, and that the caller may change it. */
+export function admitChange(
   deps: Deps,
   actor: Actor,
-  target: Target,
+  context: OrbContext,
+  stored: StoredEntry | null,
+  { acts, upkeep }: Pick<Change, "acts" | "upkeep">,
+): Admitted {
+  const entry = namedEntry(context.compiled, stored);
+  const caller = principalIn(actor, context.orb, context.compiled);
+  const found = authorised(deps, caller, context, entry, acts);
+  if (upkeep !== true) refuseRecords(found.address.type);
+  return { caller, context, found };
+}
+
+/**
+ * Decides a change of an entry. Returns the result instead if there is nothing to write.
+ * @param guardSeq sequence of the message that a new reference to the entry replaces
+ */
+export async function planChange(
+  deps: Deps,
+  { caller, context, found }: Admitted,
+  target: Pick<Target, "ifMatch" | "key" | "dryRun">,
   change: Change,
-): Promise<Written> {
+  guardSeq: number | undefined,
+): Promise<Plan | Written> {
+  const now = deps.clock.now();
+  const base = effective(found.head, now);
+  if (target.key !== undefined && !holdsKey(target.key, base.values)) throw notFound("entry");
+  if (target.ifMatch !== undefined && target.ifMatch !== base.revision) throw revisionMismatch(base.revision);
+  const schema = schemaOf(context.compiled, found.address);
+  const held = await entryKeys(deps, context, schema, found);
+  const state: State = { caller, context, schema, entry: found, base, held, now, guardSeq };
+  try {
+    const decided = await change.decide(state);
+    const skips = change.skipsUnchanged === true && !sendsHidden(state, change);
+    if (skips && changesNothing(state, decided))
+      return { snapshot: base, seq: found.seq, replayed: false, unchanged: true };
+    if (target.dryRun === true)
+      return { snapshot: newestOf(nextSnapshots(state, decided)), seq: found.seq, replayed: false };
+    const decision = change.upkeep === true ? decided : await askHooks(deps, state, change, decided);
+    const made = nextSnapshots(state, decision);
+    const { write, doubtful } = await writeOf(deps, state, decision, made, change);
+    return {
+      by: context,
+      write,
+      doubtful,
+      warnings: decision.warnings ?? [],
+      async reserve(within) {
+        try {
+          return await reserved(within, state, decision, made, change, write);
+        } catch (error) {
+          throw asSeenBy(error, state, change);
+        }
+      },
+      async committed(after) {
+        if (!cancels(state, decision)) return;
+        for (const role of rolesOf(schema)) await repairAfterCancel(after, found.address, role, found.head);
+      },
+    };
+  } catch (error) {
+    throw asSeenBy(error, state, change);
+  }
+}
+
+export async function changeEntry(deps: Deps, actor: Actor, target: Target, given: Change): Promise<Written> {
+  const { into } = target;
+  const change = into === undefined ? given : { ...given, acts: into.acts(given.acts) };
   refuseEarly(actor, target, change.acts);
+  const contended = change.contended === true;
   const claim = await idempotencyClaim(deps, actor, target.orbId, target.idempotency, {
     ...(target.ifMatch === undefined ? {} : { ifMatch: target.ifMatch }),
     request: change.request,
   });
-  const findReplay = () => replay(deps, target.orbId, claim);
+  const findReplay = () => replay(deps, target.orbId, claim, target.orb);
   const run = async (attempt: number): Promise<Written> => {
     const stream = streams.orb(target.orbId);
-    const [context, entry, before, guardMessage] = await Promise.all([
+    const [context, stored, before, guardMessage] = await Promise.all([
       attempt === 0 ? target.orb : renewDefinition(deps, target),
       loadEntry(deps, target.orbId, target.id, target.schema),
       findReplay(),
@@ -94,77 +206,84 @@ export async function changeEntry(
         ? nullIfMissing(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
         : (null as StoredMessage | null),
     ]);
-    const found = authorised(deps, actor, context, entry, change.acts);
-    if (change.upkeep !== true) refuseRecords(found.address.type);
+    const admitted = admitChange(deps, actor, context, stored, change);
     if (before !== null) return before;
-    const now = deps.clock.now();
-    const base = effective(found.head, now);
-    if (target.ifMatch !== undefined && target.ifMatch !== base.revision)
-      throw revisionMismatch(base.revision);
-    const schema = schemaOf(context.compiled, found.address);
-    const held = await entryKeys(deps, context, schema, found);
-    const state: State = {
-      context,
-      schema,
-      entry: found,
-      base,
-      held,
-      now,
-      guardSeq: change.guarded === true ? (guardMessage?.seq ?? 0) : undefined,
-    };
-    try {
-      const decided = await change.decide(state);
-      const skips = change.skipsUnchanged === true && !sendsHidden(actor, state, change);
-      if (skips && changesNothing(state, decided))
-        return { snapshot: base, seq: found.seq, replayed: false, unchanged: true };
-      if (target.dryRun === true)
-        return { snapshot: nextSnapshot(state, decided, actor), seq: found.seq, replayed: false };
-      const decision =
-        change.upkeep === true
-          ? decided
-          : await hooked(deps, actor, context, schema, {
-              acts: change.acts,
-              decided,
-              previous: base,
-              held: held.claims,
-              publish: decided.live === "publish",
-              next: (proposed) => nextSnapshot(state, proposed, actor),
-            });
-      const next = nextSnapshot(state, decision, actor);
-      const write = await writeOf(deps, state, decision, next, attempt, change);
-      const seq = await commit(deps, context, { ...write, idempotency: claim });
-      if (cancels(state, decision)) {
-        for (const role of rolesOf(schema)) await repairAfterCancel(deps, found.address, role, found.head);
-      }
-      return { snapshot: next, seq, replayed: false };
-    } catch (error) {
-      throw asSeenBy(error, actor, state, change);
-    }
+    const guardSeq = change.guarded === true ? (guardMessage?.seq ?? 0) : undefined;
+    const plan = await planChange(deps, admitted, target, change, guardSeq);
+    if (!("write" in plan)) return plan;
+    const write = attempt > 0 || plan.doubtful || into !== undefined ? await plan.reserve(deps) : plan.write;
+    const { warnings } = plan;
+    const whole = { ...write, idempotency: claim };
+    if (into !== undefined) return { ...(await into.store(deps, context, whole)), replayed: false, warnings };
+    // A contended change must not stay if it fails, because the next attempt would make it a second time.
+    const seq = await commit(deps, context, whole, { atomic: contended });
+    await plan.committed?.(deps);
+    return { snapshot: newestIn(write), seq, replayed: false, warnings };
   };
-  return counted(deps, actor, target.orbId, () => retryOnConflict(deps, target.orbId, run, findReplay));
+  const turns = contended ? [`${target.orbId}/${target.id}`] : [];
+  const policy = contended ? { attempts: CONTENDED_ATTEMPTS } : {};
+  return counted(deps, actor, target.orbId, () =>
+    inTurn(turns, () => retryOnConflict(deps, target.orbId, run, findReplay, policy)),
+  );
+}
+
+/** Returns the newest revision that a write appends. */
+export function newestIn({ snapshots }: EntryWrite): EntrySnapshot {
+  const snapshot = snapshots.at(-1);
+  if (snapshot !== undefined) return snapshot;
+  throw new AppError("internal", "internal_error", "The write contained no revision.");
+}
+
+const newestOf = (made: ReturnType<typeof nextSnapshots>) => made.at(-1) ?? made[0];
+
+/** Calls the hooks before a write: for the revision that it publishes, and for a draft that stays beside it. */
+async function askHooks(
+  deps: Deps,
+  state: State,
+  { acts, creates }: Change,
+  decided: Decision,
+): Promise<Decision> {
+  const { caller, context, schema, base, held } = state;
+  const decision = await hooked(deps, caller, context, schema, {
+    acts,
+    decided,
+    previous: creates === true ? null : base,
+    held: held.claims,
+    publish: decided.live === "publish",
+    next: (proposed) => nextSnapshot(state, proposed),
+  });
+  if (decision.draft === undefined) return decision;
+  const draft = await hooked(deps, caller, context, schema, {
+    acts: ["update"],
+    decided: decision.draft,
+    previous: base,
+    held: [...held.claims, ...(decision.claims ?? [])],
+    publish: false,
+    next: (proposed) => newestOf(nextSnapshots(state, { ...decision, draft: proposed })),
+  });
+  return { ...decision, draft };
 }
 
 /**
  * Returns whether the request sends a value for a field whose stored value the caller cannot see. The response to such
  * a write must not say that nothing changed, because this would confirm a guessed value.
  */
-function sendsHidden(actor: Actor, { schema, base, context }: State, { sent = [] }: Change): boolean {
+function sendsHidden({ schema, base, caller }: State, { sent = [] }: Change): boolean {
   if (schema === undefined) return false;
-  const view = readableIn(schema, principalIn(actor, context.orb, context.compiled), base.createdBy);
-  return sent.some((name) => view.fields.get(name)?.sensitive !== false);
+  const own = isOwn(caller.actor, base.createdBy);
+  const isHidden = ({ sensitive, access }: CompiledField) =>
+    sensitive || !mayField(caller, "read", { access, own });
+  return sent.flatMap(Object.keys).some((name) => {
+    const field = schema.fields.get(name);
+    return field === undefined || withNested(field).some(isHidden);
+  });
 }
 
 /** Returns an error that does not mention any field that the caller may not see. */
-function asSeenBy(
-  error: unknown,
-  actor: Actor,
-  { schema, base, context }: State,
-  { sent = [] }: Change,
-): unknown {
+function asSeenBy(error: unknown, { schema, base, caller }: State, { sent = [] }: Change): unknown {
   if (schema?.narrowed.read !== true) return error;
-  const caller = principalIn(actor, context.orb, context.compiled);
-  const view = readableIn(schema, caller, base.createdBy);
-  return concealed(error, schema, new Set([...view.fields.keys(), ...sent]));
+  const own = isOwn(caller.actor, base.createdBy);
+  return concealed(error, schema, ({ access }) => mayField(caller, "read", { access, own }), sent);
 }
 
 /** Throws without reading anything if the caller may change no entry, not even their own. */
@@ -179,17 +298,17 @@ function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
 /** Throws 401 for an anonymous caller, 403 if the caller can read the entry, and otherwise 404. */
 function authorised(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   context: OrbContext,
   entry: LoadedEntry | null,
   acts: readonly Act[],
 ): LoadedEntry {
-  const principal = principalIn(actor, context.orb, context.compiled);
+  const { actor } = caller;
   if (entry === null) throw notFound("entry");
   const access = schemaOf(context.compiled, entry.address)?.access ?? ADMINS_ONLY;
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
-  if (!acts.every((act) => may(principal, act, on))) {
-    const seen = may(principal, "read", on) && visible(entry.head, deps.clock.now());
+  if (!acts.every((act) => may(caller, act, on))) {
+    const seen = may(caller, "read", on) && visible(entry.head, deps.clock.now());
     throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
   }
   return existing(entry);

@@ -1,22 +1,38 @@
+import type { EntryOperation } from "../../access/credentials/operations.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
+import { tendWritten } from "../listed/upkeep.ts";
 import { isUniqueKey } from "../model/index-keys.ts";
 import { keyMessages, lateMarks } from "../model/key-messages.ts";
 import { type EntryWrite, isOneMessage, messagesOf, onlyHints, onlyOrdered } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
+import type { EntrySnapshot } from "../model/snapshot.ts";
 import { tendIndexes } from "../ordered/upkeep.ts";
 import { appendFenced } from "./fenced.ts";
+
+/** Where decided writes go instead of the entries: into a change set, for example. */
+export interface Destination {
+  /** Returns the operations that the caller must be permitted to do for a write that takes `acts` in the orb itself. */
+  acts(acts: readonly EntryOperation[]): readonly EntryOperation[];
+  /**
+   * Stores a decided write.
+   * @returns the revision that the response shows, and the sequence number of its message
+   * @throws Conflict if what the write is based on has changed; nothing was written
+   */
+  store(deps: Deps, by: OrbContext, write: EntryWrite): Promise<{ snapshot: EntrySnapshot; seq: number }>;
+}
 
 /**
  * Commits a write, but only if the definition that it was validated with is still active. A new entry without unique
  * values is sent as separate messages, its revision last, because this is faster than a batch. Most other writes are
  * one atomic batch.
  * @param by the definition that the write was validated with
+ * @param options.atomic whether to send an atomic batch in any case. Without it, a draft may stay although the commit
+ *   throws Conflict: if the definition has changed, and another process changes the draft before it is undone.
  * @returns the sequence number of the new revision
- * @throws Conflict if the entry, a unique value, a guarded subject or the definition has changed; the write had no
- *   effect
+ * @throws Conflict if the entry, a unique value, a guarded subject or the definition has changed
  */
 export async function commit(
   deps: Deps,
@@ -26,6 +42,7 @@ export async function commit(
 ): Promise<number> {
   const seq = await send(deps, by, write, options);
   tendIndexes(deps, by, write.address, write.claims.adds);
+  tendWritten(deps, by, write);
   return seq;
 }
 
@@ -40,7 +57,7 @@ async function send(
   const separate = options.atomic !== true && deps.config.replicas === 1;
   // Index changes may be stored before the revision, because readers of an ordered index compare each change with the
   // entry. So an atomic batch is not needed here.
-  if (isOneMessage(write) || (separate && onlyOrdered(write)))
+  if ((isOneMessage(write) && options.atomic !== true) || (separate && onlyOrdered(write)))
     return appendFenced(deps, by, write, messagesOf(write));
   // Without replicas, separate messages are faster than an atomic batch. With replicas, a batch costs little more, and
   // leaves nothing behind if it fails.

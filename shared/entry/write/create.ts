@@ -1,22 +1,25 @@
 import { type Actor, actorId, throughOf } from "../../access/actor.ts";
-import { principalIn, requireMay } from "../../access/authorize.ts";
+import { type Principal, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { schemaToken } from "../../definition/document/home.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError, invalid, notFound } from "../../kernel/errors.ts";
+import { AppError, type Fault, invalid, notFound } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
 import { withReservations } from "../index/entry-keys.ts";
 import { publishMessages } from "../index/schedules.ts";
-import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
+import { type Idempotency, type IdempotencyClaim, idempotencyClaim, replay } from "../model/idempotency.ts";
 import type { EntryWrite } from "../model/messages.ts";
+import { withStoredNames } from "../model/names.ts";
+import type { Origin } from "../model/origin.ts";
 import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
-import { admitted } from "./admitted.ts";
-import type { Written } from "./change.ts";
-import { commit } from "./commit.ts";
+import { admitted } from "../values/admitted.ts";
+import { readWindow, windowFaults } from "../values/input.ts";
+import { newestIn, type Plan, type Written } from "./change.ts";
+import { commit, type Destination } from "./commit.ts";
 import { hooked } from "./hooked.ts";
-import { readWindow, windowFaults } from "./input.ts";
 import { type Prepared, prepare } from "./prepare.ts";
 import { renewDefinition, retryOnConflict } from "./retry.ts";
 
@@ -33,6 +36,8 @@ export interface NewEntry {
   locale?: string | undefined;
   /** Market of the market-specific values, if they are given for one market only. */
   market?: string | undefined;
+  /** Where an imported entry comes from. The caller must check the right to import. */
+  origin?: Origin | undefined;
 }
 
 export interface CreateInput extends NewEntry {
@@ -40,6 +45,8 @@ export interface CreateInput extends NewEntry {
   orb: OrbContext | Promise<OrbContext>;
   idempotency?: Idempotency | undefined;
   renew?: (() => Promise<OrbContext>) | undefined;
+  /** Where the write goes instead of the entry. */
+  into?: Destination | undefined;
 }
 
 export function schemaFor(context: OrbContext, module: string, schema: string | undefined): CompiledSchema {
@@ -85,25 +92,35 @@ function settingsOnly(): AppError {
 
 export interface NewEntryWrite extends EntryWrite {
   snapshots: [EntrySnapshot];
+  /** Index keys of values that the platform chose, and that are no conflict if another entry takes them first. */
+  made: readonly string[];
+  warnings: readonly Fault[];
 }
 
+/**
+ * @param options.hooks whether to call the before-write hooks
+ * @param options.attempt number of earlier attempts that met a conflict
+ */
 export async function planNew(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   context: OrbContext,
   schema: CompiledSchema,
   input: NewEntry,
   id: string,
+  options: { hooks?: boolean; attempt?: number } = {},
 ): Promise<NewEntryWrite> {
+  const { actor } = caller;
   const publish = input.publish === true;
   const { window, faults } = readWindow(input, { validFrom: null, validTo: null });
   const now = deps.clock.now();
   if (publish) faults.push(...windowFaults(window, now));
-  const createdBy = actorId(actor);
-  const sender = { caller: principalIn(actor, context.orb, context.compiled), createdBy };
-  const { given, faults: refused } = admitted(schema, sender, input.values, {}, input);
+  const { origin } = input;
+  const createdBy = origin?.createdBy ?? actorId(actor);
+  const sender = { caller, createdBy };
+  const { given, faults: refused } = admitted(schema, sender, input.values, undefined, input);
   faults.push(...refused);
-  const prepared = await prepare(deps, actor, context, schema, {
+  const prepared = await prepare(deps, caller, context, schema, {
     id,
     given,
     createdBy,
@@ -111,6 +128,7 @@ export async function planNew(
     held: [],
     publish,
     faults,
+    attempt: options.attempt,
   });
   const at = new Date(now).toISOString();
   const revisionOf = ({ values, claims }: Prepared): EntrySnapshot => ({
@@ -120,24 +138,25 @@ export async function planNew(
     module: schema.module,
     schema: schema.id,
     operation: "create",
-    status: publish ? "PUBLISHED" : "SAVED",
+    status: origin?.status ?? (publish ? "PUBLISHED" : "SAVED"),
     revision: 1,
     publishedRevision: publish ? 1 : null,
     publishedSeq: null,
     ...window,
     liveFrom: publish ? window.validFrom : null,
     liveTo: publish ? window.validTo : null,
-    createdAt: at,
-    createdBy: actorId(actor),
+    createdAt: origin?.createdAt ?? at,
+    createdBy,
     updatedAt: at,
     updatedBy: actorId(actor),
     through: throughOf(actor),
+    ...(origin === undefined ? {} : { imported: true }),
     values,
     claims,
     liveClaims: null,
     defRevision: context.revision,
   });
-  const decided = await hooked(deps, actor, context, schema, {
+  const decided = await hooked(deps, caller, context, options.hooks === false ? undefined : schema, {
     acts: publish ? ["create", "publish"] : ["create"],
     decided: prepared,
     previous: null,
@@ -149,42 +168,81 @@ export async function planNew(
   const address = addressOf(schema, id);
   return {
     address,
+    schema,
     headSeq: 0,
     snapshots: [snapshot],
     claims: { adds: decided.claims, frees: [] },
     guards: decided.guards,
-    live: publish ? publishMessages(address, schema.liveRole, snapshot, null, now) : [],
+    live: publish
+      ? publishMessages(address, schema.liveRole, withStoredNames(schema, snapshot), null, now)
+      : [],
     index: "add",
+    made: prepared.made ?? [],
+    warnings: decided.warnings ?? [],
   };
 }
 
+/** Returns what to store for a new entry with an idempotency key, or undefined if the client sent none. */
+export function creationClaim(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  sent: Idempotency | undefined,
+  entry: NewEntry,
+): Promise<IdempotencyClaim | undefined> {
+  // Use the stored name of the schema, so that a repeated request still matches after the schema was renamed.
+  const schema = entry.schema === undefined ? undefined : schemaToken(entry.schema);
+  return idempotencyClaim(deps, actor, orb, sent, { ...entry, schema });
+}
+
+/** Decides the creation of an entry. @param id id of the new entry */
+export async function planCreation(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  entry: NewEntry,
+  id: string,
+  attempt: number,
+): Promise<Plan> {
+  const schema = schemaFor(context, entry.module, entry.schema);
+  const write = await planNew(deps, caller, context, schema, entry, id, { attempt });
+  return {
+    by: context,
+    write,
+    doubtful: false,
+    warnings: write.warnings,
+    reserve: (within) => withReservations(within, context, schema, write),
+  };
+}
+
+/** Throws 401 or 403 if the caller may not create the entry. */
+export function requireCreation(caller: Principal, context: OrbContext, entry: NewEntry): void {
+  const { access } = schemaFor(context, entry.module, entry.schema);
+  requireMay(caller, "create", { access, own: false });
+  if (entry.publish === true) requireMay(caller, "publish", { access, own: true });
+}
+
 /** Creates an entry, and publishes it in the same atomic write if requested. */
-export async function createEntry(deps: Deps, actor: Actor, input: CreateInput): Promise<Written> {
-  const { orbId, orb, idempotency, module, schema: schemaId, renew, ...request } = input;
-  const claim = await idempotencyClaim(deps, actor, orbId, idempotency, {
-    module,
-    // Use the stored name, so that a repeated request still matches after the schema was renamed.
-    schema: schemaId === undefined ? undefined : schemaToken(schemaId),
-    ...request,
-  });
-  const findReplay = () => replay(deps, orbId, claim);
+export async function createEntry(given: Deps, actor: Actor, input: CreateInput): Promise<Written> {
+  const deps = ofOneWrite(given);
+  const { orbId, orb, idempotency, renew, into, ...entry } = input;
+  const claim = await creationClaim(deps, actor, orbId, idempotency, entry);
+  const findReplay = () => replay(deps, orbId, claim, orb);
   const run = async (attempt: number): Promise<Written> => {
     const [context, before] = await Promise.all([
       attempt === 0 ? orb : renewDefinition(deps, { orbId, renew }),
       findReplay(),
     ]);
-    const schema = schemaFor(context, module, schemaId);
-    const principal = principalIn(actor, orbId, context.compiled);
-    requireMay(principal, "create", { access: schema.access, own: false });
-    if (input.publish === true) requireMay(principal, "publish", { access: schema.access, own: true });
+    const caller = principalIn(actor, orbId, context.compiled);
+    requireCreation(caller, context, entry);
     if (before !== null) return before;
-    const plan = await planNew(deps, actor, context, schema, input, deps.newId());
-    const write = attempt === 0 ? plan : await withReservations(deps, context, schema, plan);
-    const seq = await commit(deps, context, { ...write, idempotency: claim });
-    const [snapshot] = write.snapshots;
-    if (snapshot === undefined)
-      throw new AppError("internal", "internal_error", "The write contained no revision.");
-    return { snapshot, seq, replayed: false };
+    const plan = await planCreation(deps, caller, context, entry, deps.newId(), attempt);
+    const write = attempt === 0 && into === undefined ? plan.write : await plan.reserve(deps);
+    const { warnings } = plan;
+    const whole = { ...write, idempotency: claim };
+    if (into !== undefined) return { ...(await into.store(deps, context, whole)), replayed: false, warnings };
+    const seq = await commit(deps, context, whole);
+    return { snapshot: newestIn(write), seq, replayed: false, warnings };
   };
   return counted(deps, actor, orbId, () => retryOnConflict(deps, orbId, run, findReplay));
 }

@@ -2,17 +2,22 @@ import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import { next } from "../../definition/document/lifecycle.ts";
+import { requireWhole } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { releaseFiles } from "../../files/release.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { BATCH_LIMIT } from "../../store/types.ts";
 import { liveTombstone } from "../index/schedules.ts";
+import { GONE_SECONDS } from "../model/messages.ts";
 import { loadEntry } from "../model/resolve.ts";
 import { tombstone } from "../model/snapshot.ts";
 import { changeEntry, type Target } from "./change.ts";
+import type { Change } from "./change-write.ts";
+import { type Condition, requireCondition } from "./condition.ts";
 import { unreferenced } from "./lifecycle.ts";
-import { retryOnConflict } from "./retry.ts";
-import { statusOf } from "./update.ts";
+import { renewDefinition, retryOnConflict } from "./retry.ts";
+import { requireSchema, statusOf } from "./update.ts";
 
 export interface DeleteInput extends Target {
   force?: boolean | undefined;
@@ -30,25 +35,7 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
   if (input.purge === true) requireOperator(actor, "entries.purge", input.orbId);
   const force = input.force === true;
   try {
-    const { snapshot } = await changeEntry(deps, actor, input, {
-      acts: ["delete"],
-      request: ["delete", force],
-      guarded: !force,
-      async decide(state) {
-        next(statusOf(state.base), "delete");
-        return {
-          operation: "delete",
-          status: "DELETED",
-          values: {},
-          claims: [],
-          validFrom: null,
-          validTo: null,
-          guards: force ? [] : await unreferenced(deps, actor, state),
-          live: "withdraw",
-          index: "remove",
-        };
-      },
-    });
+    const { snapshot } = await changeEntry(deps, actor, input, deleteChange(deps, actor, { force }));
     if (input.purge !== true) return;
     await purge(deps, actor, input.orbId, snapshot.id);
   } catch (error) {
@@ -56,6 +43,35 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
     if (input.purge !== true || !isGone(error)) throw error;
     await purge(deps, actor, input.orbId, input.id);
   }
+}
+
+/** Returns the change that a deletion is. */
+export function deleteChange(
+  deps: Deps,
+  actor: Actor,
+  { force, when }: { force: boolean; when?: Condition | undefined },
+): Change {
+  return {
+    acts: ["delete"],
+    request: ["delete", force],
+    guarded: !force,
+    contended: when !== undefined,
+    async decide(state) {
+      next(statusOf(state.base), "delete");
+      if (when !== undefined) requireCondition(state, requireSchema(state), when);
+      return {
+        operation: "delete",
+        status: "DELETED",
+        values: {},
+        claims: [],
+        validFrom: null,
+        validTo: null,
+        guards: force ? [] : await unreferenced(deps, actor, state),
+        live: "withdraw",
+        index: "remove",
+      };
+    },
+  };
 }
 
 function isGone(error: unknown): boolean {
@@ -68,8 +84,18 @@ function writtenAgain(state: string): AppError {
   return new AppError("conflict", "wrong_state", detail, { data: { state, operation: "purge" } });
 }
 
+/** Erases the pending versions of an entry in all change sets. */
+async function eraseVersions({ store }: Deps, orb: string, id: string): Promise<void> {
+  const stream = streams.orb(orb);
+  const { subjects: found } = await store.subjects(stream, subjects.changesOfEntry(orb, id));
+  const messages = found.map((subject) => ({ subject, data: "", rollup: true, ttl: GONE_SECONDS }) as const);
+  for (let i = 0; i < messages.length; i += BATCH_LIMIT)
+    await store.batch(stream, messages.slice(i, i + BATCH_LIMIT));
+}
+
 /** Erases all revisions of an entry. One message replaces them all, marks the deletion, and expires. */
 async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise<void> {
+  requireWhole(orb, (await renewDefinition(deps, { orbId: orb })).fence);
   const address: EntryAddress = await retryOnConflict(deps, orb, async () => {
     const entry = await loadEntry(deps, orb, id);
     if (entry === null) throw notFound("entry");
@@ -78,6 +104,7 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     // Release the files before the history is erased. In the other order, a crash in between would leave the files
     // marked as used by an entry that no longer exists.
     await releaseFiles(deps, orb, id);
+    await eraseVersions(deps, orb, id);
     const at = new Date(deps.clock.now()).toISOString();
     // Clients that follow a list of drafts may still show the entry. This message tells them that the entry and its
     // history are gone.

@@ -16,6 +16,7 @@ import { type Append, Conflict } from "../../store/types.ts";
 import { isOrderedKey } from "../model/index-keys.ts";
 import { keyMessages } from "../model/key-messages.ts";
 import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
+import { withStoredNames } from "../model/names.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 
@@ -53,7 +54,8 @@ export async function appendFenced(
   ]);
   if (written.status === "rejected") throw written.reason;
   const seq = written.value;
-  if (behind.status === "fulfilled") return seq;
+  // A guard that was stored before the write, because the broker had to be asked again, says nothing of the write.
+  if (behind.status === "fulfilled" && behind.value > seq) return seq;
   // If the definition changed only after the write was stored, the write is valid. Keep it.
   const { fence = UNFENCED } = by;
   const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
@@ -64,9 +66,13 @@ export async function appendFenced(
 
 /**
  * Undoes a write: appends the previous state of the entry as a new revision, unless another process has written
- * since.
+ * since. In this case the write stays, so a write that must not be repeated needs an atomic batch instead.
  */
-async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, seq: number): Promise<void> {
+async function takeBack(
+  deps: Deps,
+  { address, schema, snapshots, before }: EntryWrite,
+  seq: number,
+): Promise<void> {
   const made = snapshots.at(-1);
   if (made === undefined || before === undefined) return;
   const revision = made.revision + 1;
@@ -81,11 +87,16 @@ async function takeBack(deps: Deps, { address, snapshots, before }: EntryWrite, 
     updatedAt: new Date(deps.clock.now()).toISOString(),
     updatedBy: PLATFORM,
     through: undefined,
+    imported: undefined,
     values: before.values,
     claims: before.claims,
     defRevision: before.defRevision,
   };
-  const message = { subject: subjects.entryLog(address), data: JSON.stringify(restored), expect: { seq } };
+  const message = {
+    subject: subjects.entryLog(address),
+    data: JSON.stringify(withStoredNames(schema, restored)),
+    expect: { seq },
+  };
   // A compaction (a job that rebuilds an index's sorted pages) may have removed the previous values from the ordered
   // indexes already. So add them again.
   const adds = before.claims.filter((key) => isOrderedKey(key) && !made.claims.includes(key));

@@ -1,10 +1,11 @@
-import type { Actor } from "../../access/actor.ts";
-import { principalIn } from "../../access/authorize.ts";
+import type { Principal } from "../../access/authorize.ts";
 import type { EntryOperation } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { HookEvent } from "../../definition/document/hooks.ts";
+import { requireWhole } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { askBefore, BEFORE_MS, hooksBefore } from "../../hooks/before.ts";
+import type { Fault } from "../../kernel/errors.ts";
 import { currentView, storedInput } from "../model/known.ts";
 import type { Guard } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
@@ -16,6 +17,7 @@ interface Changeable {
   values?: Record<string, StoredValue> | undefined;
   claims?: string[] | undefined;
   guards?: readonly Guard[] | undefined;
+  warnings?: readonly Fault[] | undefined;
 }
 
 export interface Proposal<T extends Changeable> {
@@ -47,7 +49,7 @@ const EVENTS: Partial<Record<EntryOperation, HookEvent>> = {
  */
 export async function hooked<T extends Changeable>(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   context: OrbContext,
   schema: CompiledSchema | undefined,
   { acts, decided, previous, held, publish, next }: Proposal<T>,
@@ -55,7 +57,9 @@ export async function hooked<T extends Changeable>(
   const { document } = context.compiled;
   if (document.hooks === undefined || schema === undefined) return decided;
   const events = acts.flatMap((act) => EVENTS[act] ?? []);
-  const until = deps.clock.now() + BEFORE_MS;
+  // A hook must not act for a write that cannot succeed.
+  requireWhole(context.orb, context.fence);
+  const until = Math.min(deps.clock.now() + BEFORE_MS, deps.hooksUntil ?? Number.POSITIVE_INFINITY);
   let now = decided;
   for (const { hook, event } of hooksBefore(document, schema, events)) {
     const entry = next(now);
@@ -65,7 +69,7 @@ export async function hooked<T extends Changeable>(
       {
         orb: context.orb,
         event,
-        principal: principalIn(actor, context.orb, context.compiled),
+        principal: caller,
         entry: currentView(entry, schema),
         previous: previous === null ? null : currentView(previous, schema),
       },
@@ -74,7 +78,7 @@ export async function hooked<T extends Changeable>(
     const { values, claims = [], guards = [] } = now;
     // Ignore a hook's changes if the write only changes the entry's status. Such a write stores the values unchanged.
     if (values === undefined || event === "entry.deleted" || Object.keys(changes).length === 0) continue;
-    const prepared = await prepare(deps, actor, context, schema, {
+    const prepared = await prepare(deps, caller, context, schema, {
       id: entry.id,
       given: { ...storedInput(schema, values), ...changes },
       stored: values,
@@ -85,7 +89,16 @@ export async function hooked<T extends Changeable>(
     });
     const guarded = new Set(guards.map(({ subject }) => subject));
     const more = prepared.guards.filter(({ subject }) => !guarded.has(subject));
-    now = { ...now, values: prepared.values, claims: prepared.claims, guards: [...guards, ...more] };
+    // A conversion happens once: the values that a hook sees are converted already.
+    const converted = now.warnings?.filter(({ code }) => code === "converted") ?? [];
+    const warnings = [...converted, ...prepared.warnings];
+    now = {
+      ...now,
+      values: prepared.values,
+      claims: prepared.claims,
+      guards: [...guards, ...more],
+      warnings,
+    };
   }
   return now;
 }

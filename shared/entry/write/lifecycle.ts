@@ -1,20 +1,22 @@
 import type { Actor } from "../../access/actor.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
 import { subjects } from "../../store/subjects.ts";
 import { isReferred, referenced, referrersOf } from "../index/references.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { storedInput } from "../model/known.ts";
 import type { Guard } from "../model/messages.ts";
 import { hasDraft } from "../model/snapshot.ts";
+import { windowFaults } from "../values/input.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
-import type { State } from "./change-write.ts";
-import { windowFaults } from "./input.ts";
+import type { Change, State } from "./change-write.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
 /** Publishes the newest revision. If its `validFrom` is in the future, the broker makes it visible then. */
-export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
+export function publishEntry(given: Deps, actor: Actor, target: Target): Promise<Written> {
+  const deps = ofOneWrite(given);
   return changeEntry(deps, actor, target, {
     acts: ["publish"],
     request: "publish",
@@ -22,10 +24,10 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),
     async decide(state) {
       const schema = requireSchema(state);
-      const { base, context } = state;
+      const { base, caller, context } = state;
       const status = next(statusOf(base), "publish", hasDraft(base));
       const faults = windowFaults(base, state.now);
-      const prepared = await prepare(deps, actor, context, schema, {
+      const prepared = await prepare(deps, caller, context, schema, {
         id: base.id,
         given: storedInput(schema, base.values),
         stored: base.values,
@@ -40,14 +42,17 @@ export function publishEntry(deps: Deps, actor: Actor, target: Target): Promise<
         values: prepared.values,
         claims: prepared.claims,
         guards: prepared.guards,
+        made: prepared.made,
+        warnings: prepared.warnings,
         live: "publish",
       };
     },
   });
 }
 
-export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
-  return changeEntry(deps, actor, target, {
+/** Returns the change that ends the publication of an entry. */
+export function unpublishChange(): Change {
+  return {
     acts: ["unpublish"],
     request: "unpublish",
     decide: async ({ base }) => ({
@@ -55,12 +60,16 @@ export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promis
       status: next(statusOf(base), "unpublish"),
       live: "withdraw",
     }),
-  });
+  };
 }
 
-/** Restores an archived entry without publishing it. */
-export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
-  return changeEntry(deps, actor, target, {
+export function unpublishEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
+  return changeEntry(deps, actor, target, unpublishChange());
+}
+
+/** Returns the change that restores an archived entry without publishing it. */
+export function restoreChange(): Change {
+  return {
     acts: ["restore"],
     request: "restore",
     decide: async ({ base }) => ({
@@ -68,17 +77,16 @@ export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<
       status: next(statusOf(base), "restore"),
       live: "keep",
     }),
-  });
+  };
 }
 
-/** Archives (soft-deletes) an entry. Fails if other entries refer to it, unless forced. */
-export function archiveEntry(
-  deps: Deps,
-  actor: Actor,
-  target: Target & { force?: boolean | undefined },
-): Promise<Written> {
-  const force = target.force === true;
-  return changeEntry(deps, actor, target, {
+export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
+  return changeEntry(deps, actor, target, restoreChange());
+}
+
+/** Returns the change that archives (soft-deletes) an entry. It fails if other entries refer to it, unless forced. */
+export function archiveChange(deps: Deps, actor: Actor, force: boolean): Change {
+  return {
     acts: ["archive"],
     request: ["archive", force],
     guarded: !force,
@@ -87,7 +95,16 @@ export function archiveEntry(
       const guards = force ? [] : await unreferenced(deps, actor, state);
       return { operation: "archive", status, guards, live: "withdraw" };
     },
-  });
+  };
+}
+
+/** Archives (soft-deletes) an entry. Fails if other entries refer to it, unless forced. */
+export function archiveEntry(
+  deps: Deps,
+  actor: Actor,
+  target: Target & { force?: boolean | undefined },
+): Promise<Written> {
+  return changeEntry(deps, actor, target, archiveChange(deps, actor, target.force === true));
 }
 
 /**

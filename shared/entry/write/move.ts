@@ -4,10 +4,10 @@ import type { Deps } from "../../deps.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { publishedOf } from "../index/entry-keys.ts";
+import { storedPublished } from "../index/entry-keys.ts";
 import { liveTombstone, publishMessages } from "../index/schedules.ts";
 import { GONE_SECONDS } from "../model/messages.ts";
-import { type LoadedEntry, parseEntry } from "../model/resolve.ts";
+import { parseEntry, type StoredEntry } from "../model/resolve.ts";
 import { visible } from "../model/snapshot.ts";
 
 export interface Move {
@@ -20,7 +20,7 @@ export interface Move {
  * Moves the published copies of entries to another subject, after a change of who may read them. Returns the number of
  * moved entries.
  */
-export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], move: Move): Promise<number> {
+export async function moveEntries(deps: Deps, entries: readonly StoredEntry[], move: Move): Promise<number> {
   const orb = entries[0]?.address.orb;
   if (orb === undefined) return 0;
   const messages = (await Promise.all(entries.map((entry) => moveMessages(deps, entry, move)))).flat();
@@ -46,8 +46,8 @@ export async function moveEntries(deps: Deps, entries: readonly LoadedEntry[], m
   return moved;
 }
 
-async function moveMessages(deps: Deps, entry: LoadedEntry, { from, to }: Move): Promise<Append[]> {
-  const published = await publishedOf(deps, entry);
+async function moveMessages(deps: Deps, entry: StoredEntry, { from, to }: Move): Promise<Append[]> {
+  const published = await storedPublished(deps, entry);
   if (published === null) return [];
   const now = deps.clock.now();
   const at = new Date(now).toISOString();

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { principalIn } from "../../access/authorize.ts";
+import { isOwn, may, mayField, type Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { ruleFaults } from "../../definition/rule.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
@@ -7,23 +7,40 @@ import type { Deps } from "../../deps.ts";
 import { type Attached, attachFiles } from "../../files/attach.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { encodeText } from "../../kernel/ids.ts";
+import { isObject } from "../../kernel/json.ts";
+import type { Guesses } from "../../quotas/guesses.ts";
 import { countValues } from "../../quotas/write.ts";
+import { withReferences } from "../index/keyed-references.ts";
+import { withMarkup } from "../index/markup.ts";
 import { checkTargets } from "../index/references.ts";
-import { ofFields, readableIn } from "../model/fields.ts";
-import { indexKeysOf, isUniqueKey, parseKey, referenceKey, secretOf } from "../model/index-keys.ts";
+import { withSlugs } from "../index/slugs.ts";
+import { groupedByReaders, mayReadAt, ofFields, readableIn } from "../model/fields.ts";
+import { fieldsOfToken, indexKeysOf, isUniqueKey, parseKey, secretOf } from "../model/index-keys.ts";
 import type { Guard } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import { sealValues } from "../model/sealing.ts";
 import type { StoredValue } from "../model/snapshot.ts";
+import { neededFaults } from "../values/needed.ts";
 
 /** An entry's values must have fewer bytes than this, as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;
+
+const NO_GUESSES: Guesses = { secret: [], unread: [] };
 
 export interface Prepared {
   values: Record<string, StoredValue>;
   claims: string[];
   guards: Guard[];
+  /**
+   * In fields that the caller may read: what was changed in texts to fit their fields, and references of a publication
+   * whose targets are gone.
+   */
+  warnings: Fault[];
+  /** Index keys of values that the platform chose. Another attempt may choose others. */
+  made?: readonly string[];
 }
+
+type Related = Attached & Pick<Prepared, "warnings">;
 
 export interface Preparation {
   id: string;
@@ -39,6 +56,10 @@ export interface Preparation {
   faults: readonly Fault[];
   /** Account that created the entry. For a new entry, this is the caller. */
   createdBy: string;
+  /** Returns the faults of values that the write must keep. Called if a conversion of a text has changed the values. */
+  keeps?: (values: Readonly<Record<string, unknown>>) => readonly Fault[];
+  /** Number of earlier attempts of the same write that met a conflict. */
+  attempt?: number | undefined;
 }
 
 interface RelatedValues extends Pick<Preparation, "id" | "stored" | "publish"> {
@@ -46,7 +67,7 @@ interface RelatedValues extends Pick<Preparation, "id" | "stored" | "publish"> {
   held: ReadonlySet<string>;
 }
 
-function sizeOf(values: Readonly<Record<string, unknown>>): number {
+function sizeOf(values: object): number {
   return encodeText(JSON.stringify(values)).length;
 }
 
@@ -56,28 +77,21 @@ function sizeOf(values: Readonly<Record<string, unknown>>): number {
  * fields are.
  * @param view the schema, reduced to the fields that the caller may read
  */
-function measured(
-  schema: CompiledSchema,
-  view: CompiledSchema,
-  values: Readonly<Record<string, unknown>>,
-): number {
+function measured(schema: CompiledSchema, view: CompiledSchema, values: Readonly<Values>): number {
   if (!schema.narrowed.read) {
     const bytes = sizeOf(values);
     if (bytes >= ENTRY_LIMIT) throw tooLarge(ENTRY_LIMIT, false);
     return bytes;
   }
-  const readers = Map.groupBy(schema.fields.values(), ({ access }) => JSON.stringify(access.read ?? null));
-  const limit = Math.floor(ENTRY_LIMIT / Math.max(1, readers.size));
-  for (const fields of readers.values()) {
-    const group = fields.flatMap(({ name }) => (Object.hasOwn(values, name) ? [[name, values[name]]] : []));
-    if (sizeOf(Object.fromEntries(group)) >= limit) throw tooLarge(limit, readers.size > 1);
-  }
+  const groups = groupedByReaders(schema, values);
+  const limit = Math.floor(ENTRY_LIMIT / Math.max(1, groups.size));
+  for (const group of groups.values()) if (sizeOf(group) >= limit) throw tooLarge(limit, groups.size > 1);
   return sizeOf(ofFields(view, values));
 }
 
 function tooLarge(limit: number, grouped: boolean): AppError {
   const which = grouped ? "The entry's values in fields with the same readers" : "The entry's values";
-  const detail = `${which} must be smaller than ${Math.floor(limit / 1024)} KiB as JSON. Remove or shorten some of them.`;
+  const detail = `${which} must be smaller than ${Math.floor(limit / 1024)} KiB as JSON. Remove or shorten some of them. Store large content, such as GeoJSON, as a file, in a field of type file.`;
   return new AppError("too_large", "entry_too_large", detail);
 }
 
@@ -87,30 +101,66 @@ function tooLarge(limit: number, grouped: boolean): AppError {
  */
 export async function prepare(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   context: OrbContext,
   schema: CompiledSchema,
   input: Preparation,
 ): Promise<Prepared> {
   const isNew = Object.keys(input.stored).length === 0;
-  const checked = validateValues(schema, input.given, isNew ? {} : { existing: input.stored as Values });
-  const faults = [...checked.faults, ...ruleFaults(schema, checked.values), ...input.faults];
+  const { actor } = caller;
+  const converted = await withMarkup(schema, input.given, input.stored);
+  const named = await withReferences(deps, actor, context, schema, converted.given);
+  const { given, made } =
+    schema.slugs.length === 0
+      ? { given: named.given, made: [] }
+      : await withSlugs(deps, schema, { ...input, given: named.given });
+  const checked = validateValues(schema, given, {
+    ...(isNew ? {} : { existing: input.stored as Values }),
+    languages: deps.request.languages,
+    publish: input.publish,
+  });
+  const unresolved = [...converted.faults, ...named.faults].map(({ path }) => path);
+  const isUnresolved = (at: string) => unresolved.some((path) => at === path || at.startsWith(`${path}/`));
+  const faults = [
+    ...converted.faults,
+    ...(converted.given === input.given || !isObject(converted.given)
+      ? []
+      : (input.keeps?.(converted.given) ?? [])),
+    ...named.faults,
+    ...neededFaults(deps.clock, schema, checked).filter(({ path }) => !isUnresolved(path)),
+    ...ruleFaults(schema, checked.values),
+    ...input.faults,
+  ];
   const held = new Set(input.held);
   const related = hasRelated(schema)
     ? await attachRelated(deps, actor, context, schema, { ...input, values: checked.values, held })
-    : { values: checked.values, faults: [], guards: [] };
+    : { values: checked.values, faults: [], warnings: [], guards: [] };
   const notLive = related.faults.filter((fault) => fault.code === "reference_not_live");
   faults.push(...related.faults.filter((fault) => fault.code !== "reference_not_live"));
   if (faults.length > 0) throw invalid(faults);
   if (notLive.length > 0) throw referencesNotLive(notLive);
   const { stored, plain } = await sealValues(deps.config, schema, input.id, related.values, input.stored);
-  const caller = principalIn(actor, context.orb, context.compiled);
   const view = readableIn(schema, caller, input.createdBy);
   const bytes = measured(schema, view, plain);
   const claims = await indexKeysOf(deps.config, schema, plain);
-  const guesses = schema.unique.length === 0 ? [] : guessesIn(schema, view, claims, held);
-  await countValues(deps, actor, context.orb, { bytes, guesses });
-  return { values: stored, claims, guards: related.guards };
+  const guesses = schema.unique.length === 0 ? NO_GUESSES : guessesIn(schema, view, caller, claims, held);
+  await countValues(deps, actor, context.orb, { bytes, publish: input.publish, guesses });
+  const found = [...converted.warnings, ...related.warnings];
+  const warnings = schema.narrowed.read ? readableFaults(schema, caller, input.createdBy, found) : found;
+  return { values: stored, claims, guards: related.guards, warnings, made };
+}
+
+/** Returns the faults of values that the caller may read. */
+function readableFaults(
+  schema: CompiledSchema,
+  caller: Principal,
+  createdBy: string,
+  faults: readonly Fault[],
+): Fault[] {
+  const own = isOwn(caller.actor, createdBy);
+  return faults.filter(({ path }) =>
+    mayReadAt(schema, path.split("/").slice(2), ({ access }) => mayField(caller, "read", { access, own })),
+  );
 }
 
 function hasRelated({ references, files }: CompiledSchema): boolean {
@@ -124,51 +174,47 @@ async function attachRelated(
   context: OrbContext,
   schema: CompiledSchema,
   { id, values, stored, held, publish }: RelatedValues,
-): Promise<Attached> {
+): Promise<Related> {
   const [targets, files] = await Promise.all([
     checkTargets(deps, actor, context, schema, id, values, {
       live: publish,
-      ...(publish ? {} : { only: added(schema, values, held) }),
+      held,
+      stored: stored as Values,
     }),
     attachFiles(deps, actor, context, schema, { id, values, stored }),
   ]);
   return {
     values: files.values,
     faults: [...targets.faults, ...files.faults],
+    warnings: targets.warnings,
     guards: [...targets.guards, ...files.guards],
   };
 }
 
 /**
  * Returns the unique fields with which a caller could guess values of other entries: those that are sensitive or that
- * the caller may not read. A conflict reveals that another entry has the value, so a rate limit counts these writes.
+ * the caller may not read, and all of them if the caller may not read the drafts of others. A conflict reveals that
+ * another entry has the value, so a rate limit counts these writes.
  */
 function guessesIn(
   schema: CompiledSchema,
   view: CompiledSchema,
+  caller: Principal,
   keys: readonly string[],
   held: ReadonlySet<string>,
-): string[] {
-  const secret = new Set(secretOf(schema, keys));
-  return keys.flatMap((key) => {
+): Guesses {
+  const sensitive = new Set(secretOf(schema, keys));
+  const readsAll =
+    may(caller, "read", { access: schema.access, own: false }) &&
+    may(caller, "readDraft", { access: schema.access, own: false });
+  const guesses = { secret: [] as string[], unread: [] as string[] };
+  for (const key of keys) {
+    if (!isUniqueKey(key) || held.has(key)) continue;
     const { field } = parseKey(key);
-    const hidden = isUniqueKey(key) && !view.fields.has(field);
-    return (secret.has(key) || hidden) && !held.has(key) ? [field] : [];
-  });
-}
-
-function added(schema: CompiledSchema, values: Readonly<Values>, held: ReadonlySet<string>): Set<string> {
-  const out = new Set<string>();
-  for (const field of schema.references) {
-    const collect = (value: unknown): void => {
-      if (typeof value === "string") {
-        const key = referenceKey(field.name, value);
-        if (!held.has(key)) out.add(key);
-      } else if (typeof value === "object" && value !== null) Object.values(value).forEach(collect);
-    };
-    collect(values[field.name]);
+    if (sensitive.has(key) || fieldsOfToken(view, field).length === 0) guesses.secret.push(field);
+    else if (!readsAll) guesses.unread.push(field);
   }
-  return out;
+  return guesses;
 }
 
 /** Error 409: a published entry refers to entries that are not published. */

@@ -1,33 +1,34 @@
 import type { Actor } from "../../access/actor.ts";
-import { principalIn } from "../../access/authorize.ts";
 import { next } from "../../definition/document/lifecycle.ts";
 import type { Deps } from "../../deps.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
 import { storedInput } from "../model/known.ts";
 import { revisionSnapshot } from "../read/revisions.ts";
-import { keepingHidden } from "./admitted.ts";
+import { keepingHidden } from "../values/admitted.ts";
+import { readWindow } from "../values/input.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
-import { readWindow } from "./input.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
 /** Restores an older revision as a new draft. The published revision does not change. */
 export function revertEntry(
-  deps: Deps,
+  given: Deps,
   actor: Actor,
   target: Target & { revision: number },
 ): Promise<Written> {
+  const deps = ofOneWrite(given);
   return changeEntry(deps, actor, target, {
     acts: ["update"],
     request: ["revert", target.revision],
     async decide(state) {
       const schema = requireSchema(state);
       const status = next(statusOf(state.base), "update");
-      const old = await revisionSnapshot(deps, state.entry, target.revision);
-      const { base, context } = state;
+      const old = await revisionSnapshot(deps, state.schema, state.entry, target.revision);
+      const { base, caller } = state;
       const { window, faults } = readWindow(old, base);
-      const sender = { caller: principalIn(actor, context.orb, context.compiled), createdBy: base.createdBy };
-      const values = keepingHidden(schema, sender, old.values, base.values);
-      const prepared = await prepare(deps, actor, state.context, schema, {
+      const sender = { caller, createdBy: base.createdBy };
+      const values = keepingHidden(schema, sender, old.values, base.values, faults);
+      const prepared = await prepare(deps, caller, state.context, schema, {
         id: state.base.id,
         given: storedInput(schema, values),
         createdBy: base.createdBy,
@@ -43,6 +44,7 @@ export function revertEntry(
         claims: prepared.claims,
         ...window,
         guards: prepared.guards,
+        made: prepared.made,
         live: "keep",
       };
     },

@@ -1,32 +1,55 @@
 import type { Actor } from "../../access/actor.ts";
-import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { next } from "../../definition/document/lifecycle.ts";
+import { next, type Status } from "../../definition/document/lifecycle.ts";
+import { rootOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
-import { isObject } from "../../kernel/json.ts";
+import { equal, isObject } from "../../kernel/json.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
+import { publishedOf } from "../index/entry-keys.ts";
 import { publishMessages } from "../index/schedules.ts";
+import { readableIn } from "../model/fields.ts";
 import { storedInput } from "../model/known.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import { admitted, merged } from "./admitted.ts";
+import type { Origin } from "../model/origin.ts";
+import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
+import { asAdded, withSums } from "../values/add.ts";
+import { admitted, holdsMask, keepingHidden, merged, withLiveMembers } from "../values/admitted.ts";
+import { readWindow, type Window, windowFaults } from "../values/input.ts";
+import type { Sender } from "../values/rights.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
-import type { State } from "./change-write.ts";
-import { readWindow, windowFaults } from "./input.ts";
+import type { Change, State } from "./change-write.ts";
+import { type Condition, requireCondition, requireNewest } from "./condition.ts";
+import { type ReadBefore, withoutFallback } from "./fallback.ts";
 import { prepare } from "./prepare.ts";
 
-export interface UpdateInput extends Target {
+/** What an update changes. */
+export interface UpdateContent {
   /** Values of the entry: only the values to change if `locale` or `market` is set, otherwise all values. */
   values?: unknown;
   /** Whether to write nothing if the newest revision already has these values, `validFrom` and `validTo`. */
   skipsUnchanged?: boolean | undefined;
   /** Whether `values` is a JSON Merge Patch of the stored values. */
   merge?: boolean | undefined;
+  /**
+   * With `merge`: numbers to add to the stored values, by field name. The caller must be permitted to read the newest
+   * revision.
+   */
+  add?: unknown;
+  /** A rule (JsonLogic) over the newest revision. If it is not true, the update is refused. */
+  when?: Condition | undefined;
   /** Time from which the entry is visible: ISO 8601, or null for no limit. If omitted, it does not change. */
   validFrom?: unknown;
   validTo?: unknown;
   publish?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
+  /** Where an imported entry comes from. The caller must check the right to import. */
+  origin?: Origin | undefined;
+  /**
+   * What the request says of the response that it was made from. If set, values that a response filled in from another
+   * language or market are not stored.
+   */
+  read?: ReadBefore;
   /**
    * Properties that identify the entry, such as its schema. If the client sends them, they must match the URL path,
    * because an update cannot move an entry.
@@ -34,9 +57,11 @@ export interface UpdateInput extends Target {
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
 }
 
+export type UpdateInput = Target & UpdateContent;
+
 const PLACE = ["id", "orb", "module", "schema"] as const;
 
-function placeFaults(input: UpdateInput, schema: CompiledSchema, base: EntrySnapshot): Fault[] {
+function placeFaults(input: UpdateContent, schema: CompiledSchema, base: EntrySnapshot): Fault[] {
   const faults: Fault[] = [];
   const is = { id: base.id, orb: base.orb, module: base.module, schema: schema.id };
   for (const name of PLACE) {
@@ -50,8 +75,14 @@ function placeFaults(input: UpdateInput, schema: CompiledSchema, base: EntrySnap
         : `must be "${is[name]}", because an entry cannot be moved. Remove this property or send that value.`;
     faults.push({ path: `/${name}`, code: "immutable", message });
   }
-  const { values, validFrom, validTo, publish } = input;
-  if (values === undefined && validFrom === undefined && validTo === undefined && publish !== true) {
+  const { values, add, validFrom, validTo, publish } = input;
+  if (
+    values === undefined &&
+    add === undefined &&
+    validFrom === undefined &&
+    validTo === undefined &&
+    publish !== true
+  ) {
     faults.push({
       path: "/values",
       code: "required",
@@ -76,52 +107,194 @@ export function statusOf(snapshot: EntrySnapshot): Exclude<EntrySnapshot["status
   return snapshot.status;
 }
 
-/** Appends a new revision, and publishes it in the same atomic write if requested. */
-export function updateEntry(deps: Deps, actor: Actor, input: UpdateInput): Promise<Written> {
-  const publish = input.publish === true;
-  const { values, validFrom, validTo, locale, market } = input;
-  return changeEntry(deps, actor, input, {
+/** Returns the state after an update. An import may also change an entry that stays archived. */
+function stateAfter(status: Status, origin: Origin | undefined): Status {
+  if (status === "ARCHIVED" && origin?.status === "ARCHIVED") return status;
+  // A draft that was never published cannot be unpublished.
+  if (status === "SAVED" && origin?.status === "UNPUBLISHED") return next(status, "unpublish");
+  return next(status, "update");
+}
+
+/** Returns whether a request only publishes what is stored: it names no value and no time. */
+function onlyPublishes({ publish, values, add, validFrom, validTo }: UpdateContent): boolean {
+  const changes = [values, add, validFrom, validTo].some((each) => each !== undefined);
+  return publish === true && !changes;
+}
+
+/** What a request makes of one stored revision. */
+interface Applied {
+  given: unknown;
+  /** The stored values that masks in `given` stand for. */
+  stored: EntrySnapshot["values"];
+  window: Window;
+  faults: Fault[];
+}
+
+/**
+ * Applies a request to the newest revision, or to the published one.
+ * @param from the values that stay where the request names none
+ * @param masked the values that masks in the request stand for
+ */
+function applied(
+  { caller }: State,
+  schema: CompiledSchema,
+  input: UpdateContent,
+  from: EntrySnapshot,
+  masked: EntrySnapshot["values"] = from.values,
+): Applied {
+  const { validFrom, validTo, locale, market } = input;
+  const { window, faults } = readWindow({ validFrom, validTo }, from);
+  const { createdBy } = from;
+  const sender = { caller, createdBy };
+  const place = { locale, market };
+  const values = withSums(schema, sender, input, from.values, faults);
+  if (values === undefined && locale === undefined && market === undefined)
+    return { given: storedInput(schema, from.values), stored: from.values, window, faults };
+  const named = values === undefined ? {} : values;
+  const sent = input.merge === true ? merged(schema, sender, named, from.values, place, faults) : named;
+  const { given, faults: refused } = admitted(schema, sender, sent, masked, place);
+  return { given, stored: masked, window, faults: [...faults, ...refused] };
+}
+
+/** Returns the faults of items that values must not lack, because the caller may not set members of the items. */
+function removalFaults(
+  schema: CompiledSchema,
+  sender: Sender,
+  values: Readonly<Record<string, unknown>>,
+  stored: EntrySnapshot["values"],
+): Fault[] {
+  const faults: Fault[] = [];
+  keepingHidden(schema, sender, values, storedInput(schema, stored), faults);
+  return faults;
+}
+
+/** Returns whether two results of a request have the same values, also behind their masks. */
+function sameResult(schema: CompiledSchema, one: Applied, other: Applied): boolean {
+  const { given } = one;
+  return (
+    equal(given, other.given) &&
+    equal(one.window, other.window) &&
+    schema.sensitive.every((field) => {
+      const { name } = rootOf(field);
+      return !isObject(given) || !holdsMask(given[name]) || equal(one.stored[name], other.stored[name]);
+    })
+  );
+}
+
+/**
+ * Returns the result for the published revision. If a `PUT` replaces all values, a mask in it stands for the value of
+ * the newest revision, which the client has read. All other values that the request does not name are the live ones.
+ */
+function appliedToLive(
+  state: State,
+  schema: CompiledSchema,
+  input: UpdateContent,
+  live: EntrySnapshot,
+): Applied {
+  const { values, locale, market, merge } = input;
+  const replaces = isObject(values) && merge !== true && (locale ?? market) === undefined;
+  if (!replaces) return applied(state, schema, input, live);
+  const { base, caller } = state;
+  const sender = { caller, createdBy: base.createdBy };
+  const draft = withLiveMembers(schema, sender, base.values, live.values, values);
+  const read = Object.entries(draft).filter(([name]) => Object.hasOwn(values, name));
+  const unread = Object.entries(live.values).filter(([name]) => !Object.hasOwn(values, name));
+  return applied(state, schema, input, live, Object.fromEntries([...unread, ...read]));
+}
+
+/**
+ * Appends a new revision, and publishes it in the same atomic write if requested. A publication concerns only what the
+ * request names: if the entry is live and has a newer draft, the request is applied to both, and the draft stays one.
+ */
+export function updateEntry(deps: Deps, actor: Actor, given: UpdateInput): Promise<Written> {
+  const own = ofOneWrite(deps);
+  return changeEntry(own, actor, given, updateChange(own, given));
+}
+
+/** Returns the change that an update is. */
+export function updateChange(deps: Deps, given: UpdateContent): Change {
+  const publish = given.publish === true;
+  const { validFrom, validTo, locale, market } = given;
+  const checked = async (
+    state: State,
+    schema: CompiledSchema,
+    result: Applied,
+    as: { publish: boolean; faults?: readonly Fault[]; held?: readonly string[] },
+  ) => {
+    const { id, createdBy } = state.base;
+    const { given: sent, stored, window } = result;
+    const faults = [...result.faults, ...(as.faults ?? [])];
+    if (as.publish) faults.push(...windowFaults(window, state.now));
+    const held = [...state.held.claims, ...(state.held.liveClaims ?? []), ...(as.held ?? [])];
+    const prepared = await prepare(deps, state.caller, state.context, schema, {
+      ...{ id, given: sent, createdBy, stored, held, faults, publish: as.publish },
+      keeps: (values) => removalFaults(schema, { caller: state.caller, createdBy }, values, stored),
+    });
+    return { ...prepared, ...window };
+  };
+  const { values, add } = given;
+  return {
     acts: publish ? ["update", "publish"] : ["update"],
-    request: { values, validFrom, validTo, locale, market, publish },
-    ...(input.skipsUnchanged === true ? { skipsUnchanged: true } : {}),
-    sent: isObject(values) ? Object.keys(values) : [],
+    request: { values, ...(add === undefined ? {} : { add }), validFrom, validTo, locale, market, publish },
+    ...(given.skipsUnchanged === true ? { skipsUnchanged: true } : {}),
+    sent: [values, add].filter(isObject),
+    contended: add !== undefined || given.when !== undefined,
     publishing: (state, made, role) =>
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),
-    async decide(state) {
+    decide: asAdded(add, async (state) => {
       const schema = requireSchema(state);
-      const status = next(statusOf(state.base), "update");
-      const { window, faults } = readWindow({ validFrom, validTo }, state.base);
-      if (publish) faults.push(...windowFaults(window, state.now));
-      faults.push(...placeFaults(input, schema, state.base));
-      const { values: stored, createdBy } = state.base;
-      const sender = { caller: principalIn(actor, state.context.orb, state.context.compiled), createdBy };
-      const whole = values === undefined && locale === undefined && market === undefined;
-      const place = { locale, market };
-      const named = values === undefined ? {} : values;
-      const sent = input.merge === true ? merged(schema, sender, named, stored, place) : named;
-      const { given, faults: refused } = whole
-        ? { given: storedInput(schema, stored), faults: [] }
-        : admitted(schema, sender, sent, stored, place);
-      faults.push(...refused);
-      const prepared = await prepare(deps, actor, state.context, schema, {
-        id: state.base.id,
-        given,
-        createdBy,
-        stored,
-        held: state.held.claims,
-        publish,
-        faults,
-      });
-      return {
-        operation: publish ? "publish" : "update",
+      const { base, caller } = state;
+      // The faults of a sum, such as that it is too large, tell the caller the stored number.
+      if (add !== undefined) requireNewest(state, schema);
+      if (given.when !== undefined) requireCondition(state, schema, given.when);
+      const values =
+        given.read === undefined
+          ? given.values
+          : await withoutFallback(
+              deps,
+              state,
+              readableIn(schema, caller, base.createdBy),
+              given.values,
+              given,
+              given.read,
+            );
+      const input = { ...given, values };
+      const status = stateAfter(statusOf(base), given.origin);
+      const faults = placeFaults(input, schema, base);
+      const newest = applied(state, schema, input, base);
+      const operation = publish ? "publish" : "update";
+      const all = {
+        operation,
         status: publish ? "PUBLISHED" : status,
-        values: prepared.values,
-        claims: prepared.claims,
-        ...window,
-        guards: prepared.guards,
         live: publish ? "publish" : "keep",
         updates: publish,
+        origin: given.origin,
+      } as const;
+      const beside = publish && !onlyPublishes(input) && hasDraft(base);
+      const live = beside
+        ? await publishedOf(deps, schema, { head: base, address: state.entry.address })
+        : null;
+      const shown = live === null ? newest : appliedToLive(state, schema, input, live);
+      if (live === null || sameResult(schema, newest, shown))
+        return { ...all, ...(await checked(state, schema, newest, { publish, faults })) };
+      const published = await checked(state, schema, shown, { publish, faults });
+      const draft = await checked(state, schema, newest, { publish: false, held: published.claims });
+      const guarded = new Set(published.guards.map(({ subject }) => subject));
+      return {
+        ...all,
+        ...published,
+        draft: {
+          ...draft,
+          guards: draft.guards.filter(({ subject }) => !guarded.has(subject)),
+          unchanged: isStored(published, live) && isStored(draft, base),
+        },
       };
-    },
-  });
+    }),
+  };
+}
+
+/** Returns whether a stored revision already has these values and this window. */
+function isStored(made: Pick<EntrySnapshot, "values" | keyof Window>, stored: EntrySnapshot): boolean {
+  const { values, validFrom, validTo } = stored;
+  return equal(made.values, values) && made.validFrom === validFrom && made.validTo === validTo;
 }

@@ -9,7 +9,7 @@ import type { Fault } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import { isObject, tooDeep } from "../../kernel/json.ts";
 import { compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
-import { checkPaths, httpMembers } from "./http-entry.ts";
+import { checkHeaders, checkPaths, httpMembers } from "./http-entry.ts";
 import { HTTP_PART_BYTES } from "./http-limits.ts";
 import { subjectFault } from "./subject.ts";
 import { HANDLER_AUTH, type RemoteHandler, type RemoteHttpHandler, SERVICES, TIMEOUT } from "./types.ts";
@@ -110,6 +110,7 @@ export function readEntry(
   if (entry.kind === "http") {
     const { paths = {}, headers = [], maxBodyBytes = HTTP_PART_BYTES } = entry;
     checkPaths(paths, faults);
+    if (split !== undefined) checkHeaders(headers, split.service, faults);
     if (faults.any) return faulty();
     const lower = headers.map((header) => header.toLowerCase());
     return { kind: "http", ...shared, paths, headers: lower, maxBodyBytes };

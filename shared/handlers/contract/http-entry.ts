@@ -19,9 +19,21 @@ const STATUS = /^[2-5](\d\d|XX)$/;
 const HEADER = /^[A-Za-z0-9-]{1,64}$/;
 const MAX_PATHS = 50;
 
-/** Headers that the platform never passes to a service: credentials, client addresses and hop-by-hop headers. */
+/**
+ * Headers that no service gets: credentials, hop-by-hop headers, and what proxies say of themselves and of the client.
+ * The list cannot be complete, because each proxy has its own names. So only the names in {@link ALLOWED} pass.
+ */
 const KEPT_BACK =
-  /^(authorization|cookie2?|host|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|forwarded|via|sessionid|x-real-ip|x-client-ip|true-client-ip|fastly-client-ip|x-original-.*|x-rewrite-url)$|^(proxy-|sec-|x-forwarded-|cf-)/i;
+  /^(authorization|cookie2?|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|via|sessionid|x-original-.*|x-rewrite-url)$|^(proxy|sec|cf)-|(^|-)(forwarded|client|connecting|remote|host|ip|clientip|addr|address)(-|$)/i;
+/**
+ * Request headers that a service can ask for: headers of standards, those of the usual senders of webhooks, and names
+ * that end like theirs. A service can also ask for names that begin with its own, such as `x-pricing-shop`.
+ */
+const ALLOWED = [
+  /^(accept-encoding|baggage|cache-control|content-digest|content-md5|date|digest|last-event-id|link|pragma|priority|referer|repr-digest|signature|signature-input|tracestate|want-content-digest|want-repr-digest|x-api-key|x-correlation-id|x-http-method-override|x-request-id|x-signature|x-timestamp)$/,
+  /^(ce|linear|paypal|stripe|svix|tus|twilio|upload|webhook|x-(discord|docusign|event|gitea|github|gitlab|goog-channel|hook|hub|shopify|slack|square|twilio|wc-webhook|zm))-/,
+  /-(signature|hmac|digest)(-\w+)?$|-(timestamp|nonce|event|topic|delivery)(-id)?$/,
+];
 
 const contentSchema = z
   .record(text(100), z.strictObject({ schema: z.unknown().optional() }))
@@ -70,7 +82,7 @@ export const httpMembers = {
       z
         .string()
         .regex(HEADER, "must be the name of a header")
-        .refine(mayPass, "names a header that the platform keeps back"),
+        .refine((name) => !KEPT_BACK.test(name), "names a header that the platform keeps back"),
     )
     .max(30)
     .optional()
@@ -85,9 +97,23 @@ export const httpMembers = {
     }),
 };
 
-/** Returns whether the platform may pass a request header to a service whose registration lists it. */
-function mayPass(name: string): boolean {
-  return !KEPT_BACK.test(name);
+/** The prefix `x-` belongs to no service, not even to one with the name `x`. */
+const startsWithName = (header: string, service: string) =>
+  service.toLowerCase() !== "x" && header.startsWith(`${service.toLowerCase()}-`);
+
+/**
+ * Reports headers that a service cannot ask for. The name of a handler gives no right to a header: a service chooses the
+ * names of its handlers, so it could choose the name of another service.
+ */
+export function checkHeaders(names: readonly string[], service: string, faults: Faults): void {
+  for (const [index, name] of names.entries()) {
+    const lower = name.toLowerCase();
+    const own = lower.startsWith(`x-${service.toLowerCase()}-`) || startsWithName(lower, service);
+    if (own || ALLOWED.some((pattern) => pattern.test(lower))) continue;
+    const example = `x-${service}-${lower.replace(/^x-/, "")}`;
+    const words = `is not among the headers that pass. Use a name that begins with that of the service, such as ${example}.`;
+    faults.add(`/headers/${index}`, "not_allowed", words);
+  }
 }
 
 /** Reports errors in the schemas and parameters of documented routes. */

@@ -27,6 +27,8 @@ export interface KitConnection<H extends KitHeaders = KitHeaders> {
     options: { timeout: number; headers?: H },
   ): Promise<{ data: Uint8Array; headers?: H & { code: number } }>;
   flush(): Promise<void>;
+  /** Leaves the broker, and connects to another one of the cluster. Older clients lack it. */
+  reconnect?(): Promise<void>;
 }
 
 export interface KitCall {

@@ -14,6 +14,7 @@ import {
   type KitMessage,
   ServiceError,
 } from "./kit-types.ts";
+import { watchBroker } from "./kit-watch.ts";
 import { ANSWER_LIMIT, type Caller, type HandlerCredential, SERVICES } from "./types.ts";
 
 export { type KitCall, ServiceError } from "./kit-types.ts";
@@ -102,9 +103,11 @@ export async function serve<H extends KitHeaders>(options: KitOptions<H>): Promi
   );
   await connection.flush();
   await Promise.all(all.map((each) => register(connection, each)));
+  const unwatch = watchBroker(connection);
   return {
     names: all.map(({ name }) => name),
     async stop({ unregister = false } = {}) {
+      unwatch();
       if (unregister) {
         const removed = options.headers();
         removed.set("KV-Operation", "DEL");

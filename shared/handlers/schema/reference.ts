@@ -1,3 +1,5 @@
+import { unescapeSegment } from "../../kernel/faults.ts";
+
 /** Thrown if a `$ref` points to a missing definition or only back to itself. */
 export class BadReference extends Error {}
 
@@ -6,7 +8,7 @@ export function definitionOf(ref: string): [keyword: string, key: string] | unde
   const [, keyword, segment] = ref.split("/");
   if (keyword === undefined || segment === undefined) return undefined;
   try {
-    return [keyword, decodeURIComponent(segment).replaceAll("~1", "/").replaceAll("~0", "~")];
+    return [keyword, unescapeSegment(decodeURIComponent(segment))];
   } catch {
     return null;
   }

@@ -9,10 +9,13 @@ import type { DeliveryRecord } from "./stored.ts";
 /** Maximum redeliveries that run at the same time. */
 const AT_ONCE = 16;
 
+/** Finds a hook or a schedule. "unknown": the definition of the application cannot be read. */
+type SourceOf = (orb: string, id: string) => Source | "unknown" | undefined;
+
 /** Repeats the deliveries for which an operator has requested another attempt, once per request. */
 export async function deliverAgain(
   deps: HandlerDeps,
-  sourceOf: (orb: string, id: string) => Source | undefined,
+  sourceOf: SourceOf,
   options: QueueOptions,
 ): Promise<void> {
   const asked = await deps.store.scan(streams.hooks, subjects.allHooksAgain, {
@@ -26,7 +29,7 @@ export async function deliverAgain(
 
 async function again(
   deps: HandlerDeps,
-  sourceOf: (orb: string, id: string) => Source | undefined,
+  sourceOf: SourceOf,
   { valid }: QueueOptions,
   message: StoredMessage,
 ): Promise<void> {
@@ -35,6 +38,7 @@ async function again(
   const seq = Number(number);
   const done = { subject: message.subject, data: "", rollup: true, ttl: 1, expect: { seq: message.seq } };
   const source = sourceOf(orb, hookId);
+  if (source === "unknown") return;
   const stored = source === undefined ? null : await store.getSeq(source.stream, seq);
   const revision = stored === null ? null : (source?.read(stored) ?? null);
   // The application, the hook or the revision no longer exists, so there is nothing to deliver. Mark the request as

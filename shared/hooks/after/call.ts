@@ -1,9 +1,13 @@
+import { scheduleActor } from "../../access/actor.ts";
+import type { Principal } from "../../access/authorize.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
+import { credentialFor } from "../../handlers/credential.ts";
 import { resolveHandler } from "../../handlers/dispatch.ts";
 import { askRemote, type RemoteRequest } from "../../handlers/remote.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { sameRhythm } from "./crons.ts";
+import { rhythmOf } from "./crons.ts";
 import type { Delivery, TickDelivery } from "./source.ts";
 
 /** Maximum milliseconds that a delivery waits for the handler's response. */
@@ -36,22 +40,34 @@ export async function callTick(deps: HandlerDeps, tick: TickDelivery): Promise<b
   const { orb } = tick.live;
   const live = await liveOrb(deps, orb);
   const schedule = live?.document.schedules?.find(({ id }) => id === tick.schedule.id);
-  if (live === null || schedule === undefined || !sameRhythm(tick, { live, schedule })) return false;
+  if (live === null || schedule === undefined) return false;
+  if (rhythmOf(live, schedule) !== rhythmOf(tick.live, tick.schedule)) return false;
   const { handler, input = null } = schedule;
-  const id = `${orb}.${schedule.id}.${tick.seq}`;
+  // After a restore, the same tick can have another sequence number. Its due time stays, so the receiver knows it.
+  const id = `${orb}.${schedule.id}.${tick.at}`;
   const at = new Date(tick.at).toISOString();
   const about = { id: schedule.id, at, delivery: { id, attempt: tick.attempt } };
-  await ask(deps, { orbId: orb, handler, schedule: about, input, caller: null }, id);
+  const principal: Principal = { actor: scheduleActor(orb, schedule.id), role: "owner" };
+  await ask(deps, { orbId: orb, handler, schedule: about, input, caller: null }, id, { live, principal });
   return true;
 }
 
-async function ask(deps: HandlerDeps, request: RemoteRequest, idempotencyKey: string): Promise<void> {
+/** @param acting the caller for whom the handler may use its acts. Without it, the handler gets no credential. */
+async function ask(
+  deps: HandlerDeps,
+  request: RemoteRequest,
+  idempotencyKey: string,
+  acting?: { live: LiveOrb; principal: Principal },
+): Promise<void> {
   const by = { ...deps, builtIn: [], request: { ...deps.request, requestId: deps.newId() } };
   try {
     const { handler, guess } = await resolveHandler(by, request.handler);
     if (handler.kind !== "nats") throw new Error("The handler is not called over the broker.");
     const called = { ...handler, timeoutMs: Math.min(handler.timeoutMs, AFTER_MS) };
-    await askRemote(by, called, request, { guess, idempotencyKey });
+    const credential =
+      acting === undefined ? undefined : await credentialFor(by, acting.live, called, acting.principal);
+    const sent = credential === undefined ? request : { ...request, credential };
+    await askRemote(by, called, sent, { guess, idempotencyKey });
   } catch (error) {
     if (error instanceof AppError) throw new Error(`${error.code}: ${error.detail}`);
     throw error;

@@ -2,7 +2,8 @@ import { type HookDefinition, runsAfter } from "../../definition/document/hooks.
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { compiled } from "../../definition/stored/compiled.ts";
-import type { LiveRecord } from "../../definition/stored/live.ts";
+import { type LiveRecord, readableRecord } from "../../definition/stored/live.ts";
+import { unreadableAt } from "../../definition/stored/readable.ts";
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
@@ -19,6 +20,8 @@ export interface HookedOrb {
 export class Definitions {
   readonly #deps: Pick<Deps, "store" | "log">;
   readonly orbs = new Map<string, HookedOrb>();
+  /** Applications whose definition cannot be read. Their plans and their progress must stay as they are. */
+  readonly unreadable = new Set<string>();
   #last = 0;
   #created: string | undefined;
 
@@ -38,6 +41,7 @@ export class Definitions {
       this.#created = info?.created;
       this.#last = 0;
       this.orbs.clear();
+      this.unreadable.clear();
     }
     if (info === null || info.state.last_seq === this.#last) return;
     const page = { limit: 100, maxBytes: READ_BYTES };
@@ -54,18 +58,36 @@ export class Definitions {
 
   #take(orb: string, message: { json<T>(): T; size: number }): void {
     this.orbs.delete(orb);
+    this.unreadable.delete(orb);
     if (message.size === 0) return;
     try {
-      const { document, revision, fence, since = {} } = message.json<LiveRecord>();
+      const {
+        document,
+        names,
+        revision,
+        fence,
+        scheduled,
+        since = {},
+      } = readableRecord(orb, message.json<LiveRecord>());
       const hooks = (document?.hooks ?? []).flatMap((hook) =>
         runsAfter(hook) ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
       );
       const schedules = document?.schedules ?? [];
       if (document === null || hooks.length + schedules.length === 0) return;
-      const live = { orb, revision, document, compiled: compiled(orb, revision, document), fence };
+      const live = {
+        orb,
+        revision,
+        document,
+        compiled: compiled(orb, revision, document, names),
+        fence,
+        scheduled,
+      };
       this.orbs.set(orb, { live, hooks, schedules });
-    } catch {
-      this.#deps.log.error("stored definition is damaged", { orb });
+    } catch (error) {
+      this.unreadable.add(orb);
+      const at = unreadableAt(error);
+      const reason = at === undefined ? "damaged" : "newer_version";
+      this.#deps.log.error("stored definition cannot be read", { orb, reason, ...(at && { at }) });
     }
   }
 }

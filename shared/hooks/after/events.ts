@@ -1,6 +1,7 @@
 import type { CompiledOrb } from "../../definition/compile.ts";
 import type { HookDefinition, HookEvent } from "../../definition/document/hooks.ts";
 import { currentView } from "../../entry/model/known.ts";
+import { withNames } from "../../entry/model/names.ts";
 import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, type EntryView, snapshotOf } from "../../entry/model/snapshot.ts";
 import type { StoredMessage } from "../../store/types.ts";
@@ -42,11 +43,12 @@ export function revisionFor(
   hook: Pick<HookDefinition, "on" | "module" | "schema">,
   message: StoredMessage,
 ): HookedRevision | null {
-  const snapshot = snapshotOf(message);
-  if (snapshot === null) return null;
+  const stored = snapshotOf(message);
+  if (stored === null) return null;
   const address = addressIn(message.subject);
   // The schema may have been renamed since the revision was written, so compare with its current id.
   const schema = schemaOf(compiled, address);
+  const snapshot = withNames(schema, stored);
   const place = { module: schema?.module ?? snapshot.module, schema: schema?.id ?? snapshot.schema };
   if ((hook.module ?? place.module) !== place.module) return null;
   if ((hook.schema ?? place.schema) !== place.schema) return null;

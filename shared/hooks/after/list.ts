@@ -1,13 +1,16 @@
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
+import { runsAfter } from "../../definition/document/hooks.ts";
 import { isOrbId } from "../../definition/document/ids.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
 import { exists, orbHead } from "../../definition/stored/history.ts";
+import { liveOrb } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
 import { addressIn, nullIfMissing } from "../../entry/model/resolve.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
-import type { StoredMessage } from "../../store/types.ts";
+import type { Place, StoredMessage } from "../../store/types.ts";
 import type { DeliveryRecord, HookState } from "./stored.ts";
 
 export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
@@ -32,11 +35,19 @@ export interface DeliveryItem {
 
 export interface DeliveryPage {
   items: DeliveryItem[];
-  /** Sequence number at which the next page starts. Null on the last page. */
-  next: number | null;
-  /** Whether a process that delivers hooks is running. */
-  worker: "running" | "absent";
+  /**
+   * Where the next page starts: the sequence number of a message, and the number of its first delivery that is still
+   * missing, counted from 1. Null on the last page.
+   */
+  next: Place | null;
+  /**
+   * Whether a process that delivers hooks is running. `unneeded`: the application has nothing to deliver. While no
+   * application has, the process does not say that it runs.
+   */
+  worker: WorkerState | "unneeded";
 }
+
+export type WorkerState = "running" | "absent";
 
 /**
  * The leader renews its message every second. If the message is older than this many milliseconds, no process is
@@ -58,31 +69,76 @@ async function requireOrb(deps: Deps, orb: string): Promise<void> {
 }
 
 /** Returns whether any process is running the after-write hooks. */
-export async function workerState(deps: Pick<Deps, "store" | "clock">): Promise<"running" | "absent"> {
+export async function workerState(deps: Pick<Deps, "store" | "clock">): Promise<WorkerState> {
   const leader = await nullIfMissing(deps.store.get(streams.hooks, subjects.hooksLeader));
   const named = leader !== null && leader.json<{ name?: string }>().name !== undefined;
   return named && deps.clock.now() - leader.time < ABSENT_MS ? "running" : "absent";
 }
 
+interface DeliveryQuery {
+  orb: string;
+  status?: DeliveryStatus | undefined;
+  limit: number;
+  from?: Place | undefined;
+}
+
 /** Lists deliveries, the least recently changed first. */
-export async function listDeliveries(
-  deps: Deps,
-  actor: Actor,
-  query: { orb: string; status?: DeliveryStatus | undefined; limit: number; from?: number | undefined },
-): Promise<DeliveryPage> {
-  const { orb, status, limit, from = 1 } = query;
+export async function listDeliveries(deps: Deps, actor: Actor, query: DeliveryQuery): Promise<DeliveryPage> {
+  const { orb } = query;
   requireOperator(actor, "orbs.read", orb);
-  const filter = status === undefined ? subjects.hooksOf : FILTERS[status];
-  const options = { fromSeq: from, limit, maxBytes: READ_BYTES };
-  const [, worker, page] = await Promise.all([
+  const [, worker, live, page] = await Promise.all([
     requireOrb(deps, orb),
     workerState(deps),
-    isOrbId(orb) ? nullIfMissing(deps.store.scan(streams.hooks, filter(orb), options)) : null,
+    isOrbId(orb) ? liveOrb(deps, orb) : null,
+    isOrbId(orb) ? nullIfMissing(pageOf(deps, query)) : null,
   ]);
-  const last = page?.messages.at(-1);
-  const more = page !== null && page.pending > 0 && last !== undefined;
-  return { items: page?.messages.flatMap(itemsOf) ?? [], next: more ? last.seq + 1 : null, worker };
+  const items = page?.items ?? [];
+  const isNeeded = delivers(live) || items.some(({ status }) => status === "waiting");
+  return { items, next: page?.next ?? null, worker: isNeeded ? worker : "unneeded" };
 }
+
+function delivers(live: LiveOrb | null): boolean {
+  const { hooks = [], schedules = [] } = live?.document ?? {};
+  return schedules.length > 0 || hooks.some(runsAfter);
+}
+
+/** Maximum reads for a page. Many messages of the stream may be no deliveries, so a page can end before it is full. */
+const MOST_READS = 20;
+
+/**
+ * Reads a page. One message has all waiting deliveries of a hook, so a page may end within a message. If the hook has
+ * stored its progress since, that message is gone: a newer one has the deliveries that still wait.
+ */
+async function pageOf(
+  deps: Deps,
+  { orb, status, limit, from = { seq: 1, number: 1 } }: DeliveryQuery,
+): Promise<Pick<DeliveryPage, "items" | "next">> {
+  const filter = (status === undefined ? subjects.hooksOf : FILTERS[status])(orb);
+  const items: DeliveryItem[] = [];
+  let at = from;
+  for (let reads = 0; reads < MOST_READS; reads++) {
+    const { messages, pending } = await deps.store.scan(streams.hooks, filter, {
+      fromSeq: at.seq,
+      limit: Math.max(limit, SCANNED),
+      maxBytes: READ_BYTES,
+    });
+    for (const message of messages) {
+      const first = message.seq === at.seq ? at.number - 1 : 0;
+      for (const [index, item] of itemsOf(message).entries()) {
+        if (index < first) continue;
+        if (items.length === limit) return { items, next: { seq: message.seq, number: index + 1 } };
+        items.push(item);
+      }
+    }
+    const last = messages.at(-1);
+    if (last === undefined || pending === 0) return { items, next: null };
+    at = { seq: last.seq + 1, number: 1 };
+  }
+  return { items, next: at };
+}
+
+/** Messages in a read. */
+const SCANNED = 100;
 
 function itemsOf(message: StoredMessage): DeliveryItem[] {
   const [, kind, , hook = ""] = message.subject.split(".");

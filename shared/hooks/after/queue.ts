@@ -8,9 +8,16 @@
  */
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type Append, Conflict, type Page, StreamMissing } from "../../store/types.ts";
+import { type Append, Conflict, type StoredMessage, StreamMissing } from "../../store/types.ts";
 import type { Occurrence, Source } from "./source.ts";
-import { type DeliveryRecord, DONE_SECONDS, FAILED_SECONDS, type HookState, type Waiting } from "./stored.ts";
+import {
+  type DeliveryRecord,
+  DONE_SECONDS,
+  FAILED_SECONDS,
+  type HookState,
+  type LastRun,
+  type Waiting,
+} from "./stored.ts";
 
 /** Maximum revisions that a queue reads in one round. */
 const ROUND = 32;
@@ -90,7 +97,7 @@ export class DeliveryQueue {
     this.#state ??= await this.#load();
     const state = this.#state;
     const { source } = this;
-    const { messages: page, pending } = await this.#read(state);
+    const page = await this.#read(state);
     const now = clock.now();
     const ready = new Set(firsts(state.waiting).flatMap(({ entry, at }) => (at <= now ? [entry] : [])));
     const chains = new Map<string, Waiting[]>();
@@ -102,8 +109,7 @@ export class DeliveryQueue {
     for (const item of state.waiting) take(item);
     const revisions = new Map<number, Occurrence>();
     for (const message of page) {
-      const isLast = pending === 0 && message === page.at(-1);
-      const revision = !isLast && source.isLate(message, now) ? null : source.read(message);
+      const revision = source.isSkipped(message) ? null : source.read(message);
       if (revision === null) continue;
       revisions.set(message.seq, revision);
       take({ seq: message.seq, entry: source.keyOf(message), attempts: 0, at: 0 });
@@ -128,7 +134,9 @@ export class DeliveryQueue {
       const lost = outcome.over.filter(({ error }) => error !== undefined).length;
       const delivered = (state.delivered ?? 0) + outcome.over.length - lost;
       const failed = (state.failed ?? 0) + lost;
-      await this.#store({ v: 1, origin: source.origin, cursor, waiting, delivered, failed }, outcome.over);
+      const last = (outcome.last?.seq ?? 0) > (state.last?.seq ?? 0) ? outcome.last : state.last;
+      const progress = { origin: source.origin, cursor, waiting, delivered, failed, last };
+      await this.#store({ v: 1, ...progress }, outcome.over);
     }
     // No delivery was attempted, so the progress need not be stored yet. After a crash, the next leader reads these
     // revisions again.
@@ -154,15 +162,17 @@ export class DeliveryQueue {
       waiting: (stored?.waiting ?? []).filter(({ seq }) => seq > since && seq <= end),
       delivered: stored?.delivered,
       failed: stored?.failed,
+      last: stored?.last,
       seq: message?.seq ?? 0,
     };
   }
 
-  async #read({ cursor, waiting }: HookState): Promise<Pick<Page, "messages" | "pending">> {
+  async #read({ cursor, waiting }: HookState): Promise<StoredMessage[]> {
     const limit = Math.min(ROUND, WAITING_LIMIT - waiting.length);
-    if (limit <= 0) return { messages: [], pending: 0 };
+    if (limit <= 0) return [];
     const { stream, filter } = this.source;
-    return this.#deps.store.scan(stream, filter, { fromSeq: cursor + 1, limit, maxBytes: ROUND_BYTES });
+    const options = { fromSeq: cursor + 1, limit, maxBytes: ROUND_BYTES };
+    return (await this.#deps.store.scan(stream, filter, options)).messages;
   }
 
   /** Delivers the revisions of one entry in order. Stops at the first revision that must be tried again later. */
@@ -194,7 +204,10 @@ export class DeliveryQueue {
         return;
       }
       if (error !== undefined) log.warn("a delivery was given up", { orb: live.orb, hook: id, seq, error });
-      to.over.push(recordOf(revision, seq, attempt, clock.now(), error));
+      const record = recordOf(revision, seq, attempt, clock.now(), error);
+      to.over.push(record);
+      if (revision.due !== undefined && seq > (to.last?.seq ?? 0))
+        to.last = { seq, due: new Date(revision.due).toISOString(), at: record.at, attempts: attempt, error };
     }
   }
 
@@ -222,6 +235,8 @@ export class DeliveryQueue {
 interface Outcome {
   over: DeliveryRecord[];
   left: Waiting[];
+  /** The newest tick among those that are over. */
+  last?: LastRun;
 }
 
 /** Returns the earliest waiting revision of each entry. */

@@ -8,12 +8,15 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import { addressIn } from "../../entry/model/resolve.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
+import { rhythmOf } from "./crons.ts";
 import { type HookedRevision, revisionFor } from "./events.ts";
-import type { DeliveryRecord, Origin } from "./stored.ts";
+import type { DeliveryRecord, Origin, ScheduleTick } from "./stored.ts";
 
 /** One message to deliver. */
 export interface Occurrence {
   about: Pick<DeliveryRecord, "event" | "module" | "schema" | "entry" | "revision">;
+  /** The due time of a tick, in milliseconds since the epoch. Missing for a revision. */
+  due?: number;
   /** Returns false if the delivery must be dropped, for example because the definition no longer has the schedule. */
   deliver(attempt: number): Promise<boolean>;
 }
@@ -31,8 +34,8 @@ export interface Source {
   read(message: StoredMessage): Occurrence | null;
   /** Messages with the same key keep their order. */
   keyOf(message: StoredMessage): string;
-  /** Returns whether a message is so old that it may be skipped in favour of a later one. */
-  isLate(message: StoredMessage, now: number): boolean;
+  /** Returns whether a message must not be delivered unless an operator asks for it. */
+  isSkipped(message: StoredMessage): boolean;
 }
 
 /** The delivery of a revision to a hook. */
@@ -51,12 +54,6 @@ export interface TickDelivery {
   at: number;
   attempt: number;
 }
-
-/**
- * The platform skips a call of a schedule if it is late by more than this many milliseconds and the next call is due
- * too.
- */
-export const LATE_MS = 60_000;
 
 /** Returns a source that reads the entry revisions for which a hook must be called. */
 export function revisionsFor(
@@ -85,7 +82,7 @@ export function revisionsFor(
       };
     },
     keyOf: ({ subject }) => addressIn(subject).id,
-    isLate: () => false,
+    isSkipped: () => false,
   };
 }
 
@@ -94,10 +91,14 @@ export function ticksOf(
   live: LiveOrb,
   schedule: ScheduleDefinition,
   since: number,
-  deliver: (delivery: TickDelivery) => Promise<boolean>,
+  by: {
+    deliver: (delivery: TickDelivery) => Promise<boolean>;
+    isLate: (schedule: ScheduleDefinition, at: number) => boolean;
+  },
 ): Source {
   const subject = subjects.hookTicks(live.orb, schedule.id);
   const about = { event: "schedule.tick", module: null, schema: null, entry: null, revision: null } as const;
+  const rhythm = rhythmOf(live, schedule);
   return {
     live,
     id: schedule.id,
@@ -105,14 +106,25 @@ export function ticksOf(
     stream: streams.hooks,
     filter: subject,
     since,
-    read: (message) =>
-      message.subject !== subject || message.size === 0
-        ? null
-        : {
-            about,
-            deliver: (attempt) => deliver({ live, schedule, seq: message.seq, at: message.time, attempt }),
-          },
+    read(message) {
+      if (message.subject !== subject || message.size === 0) return null;
+      const { at } = tickIn(message);
+      return {
+        about,
+        due: at,
+        deliver: (attempt) => by.deliver({ live, schedule, seq: message.seq, at, attempt }),
+      };
+    },
     keyOf: ({ seq }) => String(seq),
-    isLate: ({ time }, now) => now - time > LATE_MS,
+    isSkipped(message) {
+      if (message.size === 0) return true;
+      const tick = tickIn(message);
+      return tick.rhythm !== rhythm || by.isLate(schedule, tick.at);
+    },
   };
+}
+
+/** Returns a tick whose schedule still has it. The message of a cancelled tick is empty. */
+export function tickIn(message: StoredMessage): ScheduleTick {
+  return message.json<ScheduleTick>();
 }

@@ -23,6 +23,39 @@ export interface Waiting {
   error?: string | undefined;
 }
 
+/** The plan of a schedule: up to which due time the broker has its ticks. */
+export interface SchedulePlan {
+  v: 2;
+  /** All that determines when the schedule is due. */
+  rhythm: string;
+  /**
+   * Only ticks with a higher sequence number belong to this plan. Missing in the first message of a plan, whose own
+   * number then counts.
+   */
+  since?: number | undefined;
+  /** The last planned due time, in milliseconds since the epoch. */
+  last: number;
+}
+
+/** A tick of a schedule. */
+export interface ScheduleTick {
+  v: 2;
+  /** The due time, in milliseconds since the epoch. */
+  at: number;
+  rhythm: string;
+}
+
+/** How the newest tick of a schedule ended. */
+export interface LastRun {
+  seq: number;
+  /** The due time. ISO 8601, as the next member. */
+  due: string;
+  at: string;
+  attempts: number;
+  /** Reason for the failure. Missing if the handler has accepted the call. */
+  error?: string | undefined;
+}
+
 /** The content of a queue: revisions in the stream of an application, or ticks of a schedule in the stream `hooks`. */
 export type Origin = "revisions" | "ticks";
 
@@ -44,6 +77,8 @@ export interface HookState {
   delivered?: number | undefined;
   /** Number of deliveries that failed on their last attempt. */
   failed?: number | undefined;
+  /** Only of schedules. */
+  last?: LastRun | undefined;
 }
 
 /** A delivery that has succeeded, or that has failed on its last attempt. */

@@ -55,6 +55,7 @@ export class HookWorker {
   readonly #crons: Crons;
   readonly #lease: Lease;
   readonly #deliver: (delivery: Delivery) => Promise<void>;
+  readonly #ticking: Parameters<typeof ticksOf>[3];
   /**
    * Last sequence number of the stream when this process last looked for due schedules. Undefined until this process is
    * the leader.
@@ -77,6 +78,10 @@ export class HookWorker {
       const { url } = delivery.hook;
       if (url === undefined) await callAfter(deps, delivery);
       else await post(await webhookOf(deps, url, delivery));
+    };
+    this.#ticking = {
+      deliver: (tick) => callTick(deps, tick),
+      isLate: (schedule, at) => this.#crons.isLate(schedule, at),
     };
     this.#limits = { attempts, retryMs };
   }
@@ -145,16 +150,18 @@ export class HookWorker {
       // progress.
       await this.#stopQueues();
       this.#seen = undefined;
-      // The previous leader may have changed the broker's schedules, so read them again.
+      // The previous leader may have changed the plans of schedules, so read them again.
       this.#crons.forget();
       this.#term = term;
     }
     await this.#crons.look();
     if (term === undefined) return;
-    await this.#crons.reconcile(this.#definitions.orbs);
+    await this.#crons.reconcile(this.#definitions.orbs, this.#definitions.unreadable);
     await this.#wakeTicking();
     await this.#follow(this.#optionsOf(term));
-    await deliverAgain(this.#deps, (orb, id) => this.#sourceOf(orb, id), this.#optionsOf(term));
+    const sourceOf = (orb: string, id: string) =>
+      this.#definitions.unreadable.has(orb) ? "unknown" : this.#sourceOf(orb, id);
+    await deliverAgain(this.#deps, sourceOf, this.#optionsOf(term));
   }
 
   #optionsOf(term: number): QueueOptions {
@@ -191,7 +198,7 @@ export class HookWorker {
     const ticks = schedules.flatMap((schedule) => {
       const since = this.#crons.since(live, schedule);
       if (since === undefined) return [];
-      return [ticksOf(live, schedule, since, (tick) => callTick(this.#deps, tick))];
+      return [ticksOf(live, schedule, since, this.#ticking)];
     });
     return [...hooks.map(({ hook, since }) => revisionsFor(live, hook, since, this.#deliver)), ...ticks];
   }

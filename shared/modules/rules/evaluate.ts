@@ -1,6 +1,8 @@
+import { mayField, type Principal } from "../../access/authorize.ts";
+import { handlersOnly, refusal } from "../../access/refusals.ts";
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { checkRule, ruleField } from "../../definition/rule.ts";
+import { ruleField } from "../../definition/rule.ts";
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
 import { scanForwards } from "../../entry/index/scan.ts";
@@ -8,9 +10,10 @@ import { type EntryKey, readLive, type VisibleEntry } from "../../entry/index/vi
 import { moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
 import type { LocalHandler } from "../../handlers/contract/types.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { checkRule } from "../../logic/check.ts";
+import { budget, type Condition, type RuleFailure, runRule } from "../../logic/engine.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { subjects } from "../../store/subjects.ts";
-import { budget, type Condition, type RuleFailure, runRule } from "./engine.ts";
 
 const RULES_LIMIT = 1_000;
 const CHUNK = 500;
@@ -147,6 +150,25 @@ const RESULT = {
   },
 } as const;
 
+/**
+ * Throws 401 or 403 if the caller may not evaluate the rules of a schema. By default, every account may; `access.read`
+ * of the schema can restrict this, also to handlers.
+ */
+function requireEvaluator(caller: Principal, { definition, access }: CompiledSchema): void {
+  if (definition.access?.read === undefined) {
+    if (caller.role === "public") throw refusal(caller.actor, "user");
+    return;
+  }
+  const { read } = access;
+  if (mayField(caller, "read", { access: { read, write: undefined }, own: false })) return;
+  if (read.least === null && read.handlers.length > 0) throw handlersOnly(read.handlers);
+  throw refusal(
+    caller.actor,
+    read.least === null || read.least === "public" ? "user" : read.least,
+    read.roles,
+  );
+}
+
 export const rulesEvaluate: LocalHandler = {
   kind: "local",
   name: "rules.evaluate",
@@ -170,9 +192,11 @@ export const rulesEvaluate: LocalHandler = {
     },
   },
   output: RESULT,
-  async run({ deps, live, input }) {
+  async run({ deps, live, principal, input }) {
     const module = moduleOf(live, "RULES", input);
     const schema = input.schema === undefined ? undefined : schemaOf(live, "RULES", input);
+    for (const one of schema === undefined ? module.schemas.values() : [schema])
+      requireEvaluator(principal, one);
     const first = input.mode === "first";
     const { trace } = await evaluateRules(deps, live, module, input.facts, { schema, first });
     const results = trace

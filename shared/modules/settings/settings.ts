@@ -1,4 +1,5 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
+
 import { type Actor, accountOf, actorId, atLeast, throughOf } from "../../access/actor.ts";
 import { mayForAll, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
@@ -14,6 +15,7 @@ import { keyChange } from "../../entry/model/key-messages.ts";
 import { storedInput } from "../../entry/model/known.ts";
 import { maskValues } from "../../entry/model/masking.ts";
 import { messagesOf } from "../../entry/model/messages.ts";
+import { namedEntry } from "../../entry/model/names.ts";
 import {
   addressOf,
   type LoadedEntry,
@@ -23,7 +25,7 @@ import {
 } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, effective, type StoredValue } from "../../entry/model/snapshot.ts";
 import { tendIndexes } from "../../entry/ordered/upkeep.ts";
-import { admitted } from "../../entry/write/admitted.ts";
+import { admitted } from "../../entry/values/admitted.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
 import { appendFenced } from "../../entry/write/fenced.ts";
@@ -32,6 +34,7 @@ import { retryOnConflict } from "../../entry/write/retry.ts";
 import { requireUsing, schemaOf } from "../../handlers/contract/target.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 
@@ -99,7 +102,8 @@ export async function getSettings(
   requireScope(caller, "read", target);
   requireCovered(caller.scope, "read");
   const { live, schema } = target;
-  const entry = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
+  const stored = await loadEntry(deps, live.orb, await settingsId(caller.actor, target), schema);
+  const entry = namedEntry(live.compiled, stored);
   return viewOf(caller, target, entry === null || entry.head.status === "DELETED" ? undefined : entry.head);
 }
 
@@ -108,35 +112,34 @@ export async function getSettings(
  * Concurrent writes of different fields are merged.
  */
 export async function setSettings(
-  deps: Deps,
+  plain: Deps,
   caller: Principal,
   first: SettingsTarget,
   given: Readonly<Record<string, unknown>>,
 ): Promise<SettingsView> {
   const { actor } = caller;
   requireScope(caller, "update", first);
+  const deps = ofOneWrite(plain);
   const id = await settingsId(actor, first);
   const write = async (attempt: number) => {
     const target = attempt === 0 ? first : await renewedTarget(deps, actor, first);
     const { live, schema } = target;
     const log = subjects.entryLog(addressOf(schema, id));
     const last = await nullIfMissing(deps.store.get(streams.orb(live.orb), log));
-    const entry = parseEntry(last);
+    const entry = namedEntry(live.compiled, parseEntry(last));
     const stored = entry === null || entry.head.status === "DELETED" ? {} : entry.head.values;
-    const sender = {
-      caller: principalIn(actor, live.orb, live.compiled),
-      createdBy: entry?.head.createdBy ?? actorId(actor),
-    };
+    const writer = principalIn(actor, live.orb, live.compiled);
+    const sender = { caller: writer, createdBy: entry?.head.createdBy ?? actorId(actor) };
     const { faults } = admitted(schema, sender, given, stored, {});
     if (faults.length > 0) throw invalid(faults);
-    const values = merged(schema, stored, given);
+    const values = merged(deps, schema, stored, given);
     // If the entry was just deleted, `last` is a mark without a revision. The new revision must follow this mark.
     const fresh = { id, headSeq: last?.seq ?? 0 };
     const snapshot =
       entry === null
-        ? await create(deps, actor, target, fresh, values, attempt)
-        : await change(deps, actor, target, entry, values, stored, attempt);
-    return viewOf(sender.caller, target, snapshot);
+        ? await create(deps, writer, target, fresh, values, attempt)
+        : await change(deps, writer, target, entry, values, stored, attempt);
+    return viewOf(writer, target, snapshot);
   };
   return counted(deps, actor, first.live.orb, () => retryOnConflict(deps, first.live.orb, write));
 }
@@ -158,11 +161,12 @@ async function renewedTarget(
 
 /** Merges values into the stored ones. Required fields may be missing, because clients set settings one by one. */
 function merged(
+  { request: { languages } }: Deps,
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
   given: Readonly<Record<string, unknown>>,
 ): Record<string, unknown> {
-  const { faults } = validateValues(schema, given, { existing: stored as never });
+  const { faults } = validateValues(schema, given, { existing: stored as never, languages });
   const relevant = faults.filter(({ code, path }) => code !== "required" || namedBy(given, path));
   if (relevant.length > 0) throw invalid(relevant);
   const values = storedInput(schema, stored);
@@ -193,13 +197,13 @@ function lenient(schema: CompiledSchema): CompiledSchema {
 
 async function create(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   { live, schema }: SettingsTarget,
   { id, headSeq }: { id: string; headSeq: number },
   values: Record<string, unknown>,
   attempt: number,
 ): Promise<EntrySnapshot> {
-  const plan = await planNew(deps, actor, live, lenient(schema), { module: schema.module, values }, id);
+  const plan = await planNew(deps, caller, live, lenient(schema), { module: schema.module, values }, id);
   const [made] = plan.snapshots;
   const snapshot: EntrySnapshot = { ...made, status: "PUBLISHED", publishedRevision: 1 };
   const write = { ...plan, headSeq, snapshots: [snapshot] };
@@ -212,7 +216,7 @@ async function create(
 
 async function change(
   deps: Deps,
-  actor: Actor,
+  caller: Principal,
   { live, schema }: SettingsTarget,
   entry: LoadedEntry,
   values: Record<string, unknown>,
@@ -221,7 +225,7 @@ async function change(
 ): Promise<EntrySnapshot> {
   const { head, seq } = entry;
   const address = addressOf(schema, head.id);
-  const prepared = await prepare(deps, actor, live, lenient(schema), {
+  const prepared = await prepare(deps, caller, live, lenient(schema), {
     id: head.id,
     given: values,
     stored,
@@ -246,8 +250,8 @@ async function change(
     liveFrom: null,
     liveTo: null,
     updatedAt: at,
-    updatedBy: actorId(actor),
-    through: throughOf(actor),
+    updatedBy: actorId(caller.actor),
+    through: throughOf(caller.actor),
     values: prepared.values,
     claims: prepared.claims,
     liveClaims: null,
@@ -256,7 +260,7 @@ async function change(
   const before = new Set(head.status === "DELETED" ? [] : [...head.claims, ...(base.liveClaims ?? [])]);
   const claims = keyChange(before, new Set(prepared.claims));
   const snapshots = base === head ? [snapshot] : [base, snapshot];
-  const write = { address, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
+  const write = { address, schema, headSeq: seq, before: head, snapshots, claims, guards: prepared.guards };
   // A deletion also removes the entry from lists. This write creates it again, so add it to the lists.
   const place = { subject: subjects.entryIndex(address), data: "{}", rollup: true };
   const recreated = head.status === "DELETED" ? { hints: [place] } : {};

@@ -3,13 +3,14 @@ import { mayForAll, type Principal } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
 import { type IndexEntry, type IndexScan, type ScanStart, scanInOrder } from "../../entry/index/scan.ts";
 import { positionAt, readCursor, writeCursor } from "../../entry/model/cursor.ts";
 import { readableIn } from "../../entry/model/fields.ts";
+import { withNames } from "../../entry/model/names.ts";
 import { addressOf, nullIfMissing } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
 import { PAGE_SIZE } from "../../entry/query/query.ts";
@@ -52,7 +53,11 @@ async function heads(
   const found = await nullIfMissing(
     store.getMany(streams.orb(schema.orb), logs, { consistency: "stale", maxBytes }),
   );
-  return logs.map((log) => ({ snapshot: snapshotOf(found?.get(log)), bytes: found?.get(log)?.size ?? 0 }));
+  return logs.map((log) => {
+    const message = found?.get(log);
+    const stored = snapshotOf(message);
+    return { snapshot: stored === null ? null : withNames(schema, stored), bytes: message?.size ?? 0 };
+  });
 }
 
 /**

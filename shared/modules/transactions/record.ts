@@ -7,8 +7,8 @@ import type { Deps } from "../../deps.ts";
 import { withReservations } from "../../entry/index/entry-keys.ts";
 import { publishMessages } from "../../entry/index/schedules.ts";
 import { readableIn } from "../../entry/model/fields.ts";
-import { canonical } from "../../entry/model/idempotency.ts";
 import { hmacs } from "../../entry/model/index-keys.ts";
+import { withNames, withStoredNames } from "../../entry/model/names.ts";
 import { addressOf, loadEntry } from "../../entry/model/resolve.ts";
 import { commit } from "../../entry/write/commit.ts";
 import { planNew } from "../../entry/write/create.ts";
@@ -17,6 +17,8 @@ import { requireUsing, schemaOf, TARGET_INPUT } from "../../handlers/contract/ta
 import type { LocalHandler } from "../../handlers/contract/types.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
+import { canonical } from "../../kernel/json.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
 import { ownHints, RECORD, type RecordSnapshot, type RecordView, recordView } from "./schema.ts";
 
@@ -39,7 +41,7 @@ function requireWriter(caller: Principal, schema: CompiledSchema): void {
 }
 
 export async function recordTransaction(
-  deps: Deps,
+  plain: Deps,
   caller: Principal,
   first: LiveOrb,
   given: CompiledSchema,
@@ -47,6 +49,7 @@ export async function recordTransaction(
 ): Promise<{ record: RecordView; replayed: boolean }> {
   const { actor } = caller;
   requireWriter(caller, given);
+  const deps = ofOneWrite(plain);
   const owner = actorId(actor);
   const { key, values } = input;
   const requests = key === undefined ? [] : await hmacs(deps.config, `transaction/${canonical(values)}`);
@@ -57,24 +60,24 @@ export async function recordTransaction(
     key === undefined
       ? undefined
       : await derivedId(["transaction", given.home.schema, accountOf(actor), key]);
-  const viewIn = (live: LiveOrb, schema: CompiledSchema) =>
-    readableIn(schema, principalIn(actor, live.orb, live.compiled), owner);
   const write = async (attempt: number) => {
     const id = keyed ?? deps.newId();
     let [live, schema] = [first, given];
     if (attempt > 0) {
       live = await requireUsing(deps, first.orb, "transactions.record");
       schema = schemaOf(live, "TRANSACTIONS", { module: given.module, schema: given.id });
-      requireWriter(principalIn(actor, live.orb, live.compiled), schema);
     }
+    const caller = principalIn(actor, live.orb, live.compiled);
+    if (attempt > 0) requireWriter(caller, schema);
+    const view = readableIn(schema, caller, owner);
     const address = addressOf(schema, id);
     const before = request === undefined ? null : await loadEntry(deps, live.orb, id, schema);
     if (before !== null) {
-      const stored: RecordSnapshot = before.head;
+      const stored: RecordSnapshot = withNames(schema, before.head);
       if (stored.request === undefined || !requests.includes(stored.request)) throw mismatch();
-      return { record: recordView(viewIn(live, schema), stored), replayed: true };
+      return { record: recordView(view, stored), replayed: true };
     }
-    const plan = await planNew(deps, actor, live, schema, { module: schema.module, values }, id);
+    const plan = await planNew(deps, caller, live, schema, { module: schema.module, values }, id);
     const [made] = plan.snapshots;
     const snapshot: RecordSnapshot = {
       ...made,
@@ -90,13 +93,19 @@ export async function recordTransaction(
       live:
         schema.liveRole === "admin"
           ? []
-          : publishMessages(address, schema.liveRole, snapshot, null, deps.clock.now()),
+          : publishMessages(
+              address,
+              schema.liveRole,
+              withStoredNames(schema, snapshot),
+              null,
+              deps.clock.now(),
+            ),
     };
     const sure = attempt === 0 ? write : await withReservations(deps, live, schema, write);
     // Two requests with the same key may write the same record at the same time. One atomic batch makes sure that lists
     // never contain the record twice.
     await commit(deps, live, sure, { atomic: request !== undefined });
-    return { record: recordView(viewIn(live, schema), snapshot), replayed: false };
+    return { record: recordView(view, snapshot), replayed: false };
   };
   return counted(deps, actor, first.orb, () => retryOnConflict(deps, first.orb, write));
 }

@@ -5,10 +5,10 @@
  * have changed since it was validated. The platform changes the fence, which blocks writes, and then checks the entries
  * that were written since the first check. This is omitted if no write could make the check wrong.
  */
-import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
+import type { PlacedChange, SchemaChange } from "../../definition/changes.ts";
+import { compareDefinitions } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
-import type { OrbDocument } from "../../definition/document/document.ts";
-import { homeKey, homeOf } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/home.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { moveFence } from "../../definition/stored/fence.ts";
 import {
@@ -20,7 +20,7 @@ import {
 import type { Deps } from "../../deps.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { claimValues, type Plan } from "./impact.ts";
+import { claimValues, type Definition, type Plan, requireLossless } from "./impact.ts";
 import { createOrbStream } from "./reconcile.ts";
 
 /** State of an application's stream before its stored entries were checked. */
@@ -51,11 +51,14 @@ function needsNone({ severity, code }: SchemaChange): boolean {
 export async function beforeJudging(
   deps: Deps,
   orb: string,
-  from: OrbDocument,
-  to: OrbDocument,
+  from: Definition,
+  to: Definition,
 ): Promise<Before | null> {
-  const changes = compareDefinitions(from, to);
-  if (!changes.some((change) => needsNone(change) || change.severity === "claim")) return null;
+  const names = { from: from.names, to: to.names };
+  const changes = compareDefinitions(from.document, to.document, names);
+  const needsFence = (change: PlacedChange) =>
+    needsNone(change) || change.severity === "claim" || change.mayLose === true;
+  if (!changes.some(needsFence)) return null;
   const [info, reopened, live] = await Promise.all([
     deps.store.streamInfo(streams.orb(orb)),
     lastReopening(deps, orb),
@@ -73,26 +76,25 @@ export async function beforeJudging(
 export async function close(
   deps: Deps,
   orb: string,
-  target: { document: OrbDocument; revision: number },
+  target: Definition & { revision: number },
   before: Before,
   plan: Plan,
 ): Promise<Closed | undefined> {
-  const compiled = compileOrb(target.document);
+  const compiled = compileOrb(target.document, target.names);
   const homes = (some: (change: SchemaChange & { entries: number }) => boolean) =>
-    new Map(
-      plan.impact.changes.filter(some).map(({ moduleType, schema }) => {
-        const home = homeOf(moduleType, schema);
-        return [homeKey(home), home] as const;
-      }),
-    );
+    new Map(plan.placed.filter(some).map(({ home }) => [homeKey(home), home] as const));
   const empty = homes((change) => needsNone(change) && change.entries === 0);
   const unique = homes(({ severity }) => severity === "claim");
-  if (empty.size + unique.size === 0) return undefined;
+  const mayLose = plan.placed.some((change) => change.mayLose === true);
+  if (empty.size + unique.size === 0 && !mayLose) return undefined;
   const fence = await moveFence(deps, orb, before.fence, target.revision);
   try {
     await Promise.all([...empty.values()].map((home) => requireUnwritten(deps, orb, home, before.seq)));
+    if (mayLose) await requireLossless(deps, orb, compiled, plan, before.seq);
     const claims = plan.claims.filter((schema) => unique.has(homeKey(schema.home)));
-    await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, before.seq);
+    await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, {
+      since: before.seq,
+    });
   } catch (error) {
     await reopen(deps, orb);
     throw error;

@@ -1,10 +1,20 @@
 /** Compares a new definition with stored entries, to find incompatible changes and needed migrations. */
-import { compareDefinitions, type SchemaChange } from "../../definition/compat.ts";
-import { type CompiledOrb, type CompiledSchema, compileOrb } from "../../definition/compile.ts";
+import type { PlacedChange, SchemaChange } from "../../definition/changes.ts";
+import { compareDefinitions } from "../../definition/compat.ts";
+import {
+  type CompiledField,
+  type CompiledOrb,
+  type CompiledSchema,
+  compileOrb,
+} from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import { type HomeKey, homeKey, homeOf } from "../../definition/document/home.ts";
+import { storedNames } from "../../definition/names/resolve.ts";
+import { countForms, type StoredNames } from "../../definition/names/stored-names.ts";
 import { compareRetired, type Retired, retiredAfter } from "../../definition/retired.ts";
-import type { EntryWork, IndexPlace } from "../../definition/stored/history.ts";
+import { compileStored } from "../../definition/stored/compiled.ts";
+import { addedTo, type EntryWork, type IndexPlace, type KeyWork } from "../../definition/stored/history.ts";
+import { allFields } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import {
   backfillExisting,
@@ -12,15 +22,26 @@ import {
   entryCounts,
   type InvalidEntries,
   invalidEntries,
+  type LossyEntries,
+  lossyEntries,
   valuesStored,
 } from "../../entry/migrate/publishing.ts";
+import { firstChanges } from "../../entry/ordered/built.ts";
 import { indexesOf } from "../../entry/ordered/remove.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { Home } from "../../store/subjects.ts";
+import { streams } from "../../store/subjects.ts";
+
+/** A definition that is to be activated: a document and the names in stored data. */
+export interface Definition {
+  document: OrbDocument;
+  names: StoredNames | undefined;
+}
 
 export interface ImpactItem extends SchemaChange {
   /** Number of stored entries of the schema. */
   entries: number;
+  /** Entries with values that cannot be converted without loss, if the field changes its type. */
+  lossy?: LossyEntries;
   /** Number of entries that have a value for the field. Only present if a dry run finds a change of this field. */
   values?: number;
   /** Whether the platform rejects the change. */
@@ -37,12 +58,34 @@ export interface Impact {
   invalid: (InvalidEntries & { module: string; schema: string })[];
 }
 
+/** A change, how it is judged, and where its entries are stored. */
+type PlacedItem = ImpactItem & Pick<PlacedChange, "home" | "roots" | "mayLose">;
+
 export interface Plan {
   impact: Impact;
+  /** The changes of `impact`, and where their entries are stored. */
+  placed: readonly PlacedItem[];
   work: EntryWork;
   /** Removed fields and schemas for which entries still have values. */
   retired: Retired[];
   claims: CompiledSchema[];
+}
+
+/**
+ * Returns the stored names of a definition. While a schema has no entries, a change of type needs no other stored name.
+ * @param from the definition that stored entries follow
+ */
+export async function namesFor(
+  deps: Deps,
+  orb: string,
+  document: OrbDocument,
+  from: Definition,
+): Promise<StoredNames | undefined> {
+  const names = storedNames(document, from);
+  if (countForms(names) <= countForms(from.names)) return names;
+  const before = compileStored(orb, from.document, from.names);
+  const counts = await countStored(deps, orb, [before], []);
+  return storedNames(document, from, new Set([...counts.keys()].filter((home) => counts.get(home) === 0)));
 }
 
 /**
@@ -53,30 +96,43 @@ export interface Plan {
 export async function planChange(
   deps: Deps,
   orb: string,
-  from: OrbDocument,
-  to: OrbDocument,
+  from: Definition,
+  to: Definition,
   options: { revision: number; examine: boolean; force: boolean; retired: readonly Retired[] },
 ): Promise<Plan> {
-  const [before, after] = [compileOrb(from), compileOrb(to)];
+  const before = compileStored(orb, from.document, from.names);
+  const after = compileOrb(to.document, to.names);
+  const names = { from: from.names, to: to.names };
   const { retired } = options;
   const counts = await countStored(deps, orb, [before, after], retired);
-  const stored = (change: SchemaChange) => counts.get(keyOf(change)) ?? 0;
-  const judged = (change: SchemaChange, entries: number): ImpactItem => {
+  const stored = (change: PlacedChange) => counts.get(homeKey(change.home)) ?? 0;
+  const judged = (change: PlacedChange, entries: number): PlacedItem => {
     const forceable = change.severity === "removal";
     const refused = entries > 0 && (change.severity === "dangerous" || (forceable && !options.force));
     return { ...change, entries, refused, forceable };
   };
-  const changes = [
-    ...compareDefinitions(from, to).map((change) => judged(change, stored(change))),
-    ...(await returning(deps, orb, compareRetired(retired, to), stored)).map((one) => judged(...one)),
+  const again = compareRetired(retired, to.document, to.names);
+  const placed = [
+    ...compareDefinitions(from.document, to.document, names).map((change) => judged(change, stored(change))),
+    ...(await returning(deps, orb, again, stored)).map((one) => judged(...one)),
   ];
   // Include schemas without entries, because a concurrent request may create an entry under the old definition.
   const mayHold = (home: HomeKey) => before.byHome.has(home) || (counts.get(home) ?? 0) > 0;
   const claims = reindexed(before, after).filter((schema) => mayHold(homeKey(schema.home)));
   const context = { orb, revision: options.revision, compiled: after };
+  // A removal that may be a rename is no loss if no entry has a value.
+  const asked = placed.filter(({ candidates }) => candidates !== undefined);
+  await countValues(deps, orb, options.examine ? placed : asked);
+  for (const change of asked) if (change.values === 0) change.refused = false;
+  await refuseLosses(
+    deps,
+    orb,
+    after,
+    placed.filter(({ entries }) => entries > 0),
+  );
+  const changes = placed.map(shown);
   const impact: Impact = { changes, duplicates: [], invalid: [] };
   if (options.examine) {
-    await countValues(deps, orb, changes);
     for (const schema of claims) {
       const { duplicates } = await backfillExisting(deps, context, schema, { dryRun: true });
       impact.duplicates.push(
@@ -98,56 +154,110 @@ export async function planChange(
   }
   const work: EntryWork = {
     claims: claims.map(({ home }) => home),
-    moves: movesOf(before, after, changes),
+    moves: movesOf(before, after, placed),
     added: indexesOnlyIn(after, before),
     removed: indexesOnlyIn(before, after),
   };
-  return { impact, work, claims, retired: retiredAfter(from, retired, to, counts) };
+  const left = retiredAfter(from.document, retired, to.document, counts, names);
+  return { impact, placed, work, claims, retired: left };
 }
 
-/** Rejects a definition that does not fit the stored entries. Otherwise reserves the unique values of these entries. */
+/**
+ * Rejects a definition if an entry that was written after the sequence number `since` would lose a value by a
+ * conversion.
+ */
+export async function requireLossless(
+  deps: Deps,
+  orb: string,
+  compiled: CompiledOrb,
+  { placed, impact }: Plan,
+  since: number,
+): Promise<void> {
+  const changes = placed.map((change) => ({ ...change }));
+  await refuseLosses(deps, orb, compiled, changes, since);
+  requireAccepted({ ...impact, changes: changes.map(shown) });
+}
+
+/** Returns a change without what only the platform needs. */
+function shown({ home: _home, roots: _roots, mayLose: _mayLose, ...change }: PlacedItem): ImpactItem {
+  return change;
+}
+
+/** Rejects a definition of which a change is refused. */
+function requireAccepted(impact: Impact): void {
+  const refused = impact.changes.filter((change) => change.refused);
+  if (refused.length === 0) return;
+  const details = refused.map(
+    ({ module, schema, entries, message, lossy }) =>
+      `${module}/${schema} (${entries} ${entries === 1 ? "entry" : "entries"}): ${message}${lossy === undefined ? "" : ` ${tellLosses(lossy)}`}`,
+  );
+  const hint = refused.every((change) => change.forceable)
+    ? "Pass force=true to proceed anyway."
+    : refused.every(({ lossy }) => lossy !== undefined)
+      ? "Change these entries first, or give the field a rule for them."
+      : "Use a new id or name for each changed field or schema, or delete the entries first.";
+  throw new AppError(
+    "conflict",
+    "incompatible_change",
+    `The new document is incompatible with stored entries. ${details.join(" ")} ${hint}`,
+    { data: { impact } },
+  );
+}
+
+/** Entries that the message of an error names. */
+const NAMED = 5;
+
+function tellLosses({ entries, examples }: LossyEntries): string {
+  const some = examples.slice(0, NAMED).map(({ id, reason }) => `${id} ${reason}`);
+  const more = entries - some.length;
+  return `${entries} of them would lose values: ${some.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
+}
+
+/**
+ * Rejects a definition that does not fit the stored entries. Otherwise reserves the unique values of these entries, and
+ * writes their other index keys.
+ * @returns the work that is left after the definition is active
+ */
 export async function enforce(
   deps: Deps,
   orb: string,
-  to: OrbDocument,
+  { document, names }: Definition,
   revision: number,
   plan: Plan,
-): Promise<void> {
-  const refused = plan.impact.changes.filter((change) => change.refused);
-  if (refused.length > 0) {
-    const details = refused.map(
-      ({ module, schema, entries, message }) =>
-        `${module}/${schema} (${entries} ${entries === 1 ? "entry" : "entries"}): ${message}`,
-    );
-    const hint = refused.every((change) => change.forceable)
-      ? "Pass force=true to proceed anyway."
-      : "Use a new id or name for each changed field or schema, or delete the entries first.";
-    throw new AppError(
-      "conflict",
-      "incompatible_change",
-      `The new document is incompatible with stored entries. ${details.join(" ")} ${hint}`,
-      {
-        data: { impact: plan.impact },
-      },
-    );
-  }
-  await claimValues(deps, { orb, revision, compiled: compileOrb(to) }, plan, plan.claims);
+): Promise<EntryWork> {
+  requireAccepted(plan.impact);
+  const { claims, work } = plan;
+  if (claims.length === 0) return work;
+  // A replica may still have older entries, so that all must be read again.
+  const info = deps.config.replicas === 1 ? await deps.store.streamInfo(streams.orb(orb)) : null;
+  const since = info?.state.last_seq;
+  await claimValues(deps, { orb, revision, compiled: compileOrb(document, names) }, plan, claims, {
+    upTo: since,
+  });
+  if (since === undefined) return work;
+  const places = claims.map((schema) => ({ ...schema.home, fields: [...addedTo(work, schema.home)] }));
+  const built = places.map(async ({ fields, ...home }): Promise<KeyWork> => {
+    const first = await firstChanges(deps, { orb, ...home }, fields, since);
+    return { ...home, since, first };
+  });
+  return { ...work, claims: await Promise.all(built) };
 }
 
 /**
  * Reserves the unique values of stored entries and adds their missing index keys.
- * @param since limits the work to entries that were written after this sequence number
+ * @param range.since limits the work to entries that were written after this sequence number
+ * @param range.upTo reads the entries as they were at this sequence number
  */
 export async function claimValues(
   deps: Deps,
   context: { orb: string; revision: number; compiled: CompiledOrb },
   plan: Plan,
   schemas: readonly CompiledSchema[],
-  since?: number,
+  range: { since?: number; upTo?: number | undefined },
 ): Promise<void> {
   for (const schema of schemas) {
-    const options = since === undefined ? {} : { since };
-    const { duplicates } = await backfillExisting(deps, context, schema, options);
+    const fresh = addedTo(plan.work, schema.home);
+    const { duplicates } = await backfillExisting(deps, context, schema, { ...range, fresh });
     if (duplicates.length === 0) continue;
     const details = duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one }));
     throw new AppError(
@@ -161,22 +271,48 @@ export async function claimValues(
   }
 }
 
-type Place = Pick<SchemaChange, "moduleType" | "schema">;
-
-const placeOf = ({ moduleType, schema }: Place): Home => homeOf(moduleType, schema);
-const keyOf = (place: Place): HomeKey => homeKey(placeOf(place));
-
 /** For each change of a field, adds the number of entries that have a value for the field. Reads each schema once. */
-async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem[]): Promise<void> {
-  const places = Map.groupBy(changes, keyOf);
-  for (const [first, ...others] of places.values()) {
-    if (first === undefined || first.entries === 0) continue;
-    const group = [first, ...others];
-    const fields = [...new Set(group.flatMap(({ field }) => field ?? []))];
-    if (fields.length === 0) continue;
-    const values = await valuesStored(deps, orb, placeOf(first), fields);
+async function countValues(deps: Deps, orb: string, changes: readonly PlacedItem[]): Promise<void> {
+  const ofFields = changes.filter(({ field, entries }) => field !== undefined && entries > 0);
+  for (const group of Map.groupBy(ofFields, ({ home }) => homeKey(home)).values()) {
+    const values = await valuesOf(deps, orb, group);
+    for (const change of group) change.values = values.get(change) ?? 0;
+  }
+}
+
+/** Returns how many entries have a value of the field of each change. @param changes changes of one schema */
+async function valuesOf<T extends PlacedChange>(
+  deps: Deps,
+  orb: string,
+  changes: readonly T[],
+): Promise<Map<T, number>> {
+  const [first] = changes;
+  const fields = new Map(
+    changes.flatMap((change) => (change.roots === undefined ? [] : [[change, change.roots] as const])),
+  );
+  return first === undefined || fields.size === 0
+    ? new Map<T, number>()
+    : valuesStored(deps, orb, first.home, fields);
+}
+
+/** Finds the entries that would lose a value by a conversion, and refuses the changes that concern them. */
+async function refuseLosses(
+  deps: Deps,
+  orb: string,
+  compiled: CompiledOrb,
+  changes: readonly PlacedItem[],
+  since?: number,
+): Promise<void> {
+  const unsure = changes.filter(({ mayLose }) => mayLose === true);
+  for (const [home, group] of Map.groupBy(unsure, (change) => homeKey(change.home))) {
+    const schema = compiled.byHome.get(home);
+    if (schema === undefined) continue;
+    const found = await lossyEntries(deps, orb, schema, since);
     for (const change of group) {
-      if (change.field !== undefined) change.values = values.get(change.field) ?? 0;
+      const lossy = found.get(change.field ?? "");
+      if (lossy === undefined) continue;
+      change.lossy = lossy;
+      change.refused = true;
     }
   }
 }
@@ -188,20 +324,15 @@ async function countValues(deps: Deps, orb: string, changes: readonly ImpactItem
 async function returning(
   deps: Deps,
   orb: string,
-  changes: readonly SchemaChange[],
-  stored: (change: SchemaChange) => number,
-): Promise<[SchemaChange, number][]> {
-  const places = Map.groupBy(changes, keyOf);
-  const out: [SchemaChange, number][] = [];
+  changes: readonly PlacedChange[],
+  stored: (change: PlacedChange) => number,
+): Promise<[PlacedChange, number][]> {
+  const places = Map.groupBy(changes, ({ home }) => homeKey(home));
+  const out: [PlacedChange, number][] = [];
   for (const group of places.values()) {
-    const [first] = group;
-    const fields = [...new Set(group.map(({ field }) => field).filter((field) => field !== undefined))];
-    const values =
-      first === undefined || fields.length === 0
-        ? new Map<string, number>()
-        : await valuesStored(deps, orb, placeOf(first), fields);
+    const values = await valuesOf(deps, orb, group);
     for (const change of group)
-      out.push([change, change.field === undefined ? stored(change) : (values.get(change.field) ?? 0)]);
+      out.push([change, change.field === undefined ? stored(change) : (values.get(change) ?? 0)]);
   }
   return out;
 }
@@ -214,12 +345,16 @@ async function countStored(
 ): Promise<Map<HomeKey, number>> {
   const all = [
     ...compiled.flatMap(({ byHome }) => [...byHome.values()].map(({ home }) => home)),
-    ...retired.map(placeOf),
+    ...retired.map(({ moduleType, schema }) => homeOf(moduleType, schema)),
   ];
   const homes = new Map(all.map((home) => [homeKey(home), home]));
   const counts = await entryCounts(deps, orb, [...homes.values()]);
   return new Map([...homes.keys()].map((home, index) => [home, counts[index] ?? 0]));
 }
+
+/** Returns the stored name of the component whose blocks have a field. */
+const storedComponent = ({ component, parent }: CompiledField): string | undefined =>
+  component === undefined ? undefined : (parent?.renamedInside?.get(component) ?? component);
 
 /**
  * Returns the schemas whose entries need new index keys. Includes new schemas, because an earlier schema of the same
@@ -228,12 +363,14 @@ async function countStored(
 function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byHome.values()].filter((schema) => {
     const old = before.byHome.get(homeKey(schema.home));
-    const changed = [...schema.fields.values()].some((field) => {
-      const was = old?.fields.get(field.name);
+    const known = Map.groupBy(old === undefined ? [] : allFields(old), ({ storedName }) => storedName);
+    const changed = allFields(schema).some((field) => {
+      const same = old === undefined ? [] : (known.get(field.storedName) ?? []);
+      const was = same.find((one) => storedComponent(one) === storedComponent(field));
       const special =
-        field.indexed || field.ordered || field.searched || field.unique || field.target !== undefined;
+        field.indexed || field.ordered || field.searched || field.unique || field.targets.length > 0;
       if (!special || was === undefined) return special;
-      return (["indexed", "ordered", "searched", "unique"] as const).some(
+      return (["indexed", "ordered", "indexName", "searched", "unique"] as const).some(
         (kind) => was[kind] !== field[kind],
       );
     });
@@ -255,15 +392,15 @@ function indexesOnlyIn(one: CompiledOrb, other: CompiledOrb): IndexPlace[] {
 function movesOf(
   before: CompiledOrb,
   after: CompiledOrb,
-  changes: readonly ImpactItem[],
+  changes: readonly PlacedItem[],
 ): EntryWork["moves"] {
   const moves: EntryWork["moves"] = [];
   for (const change of changes) {
     if (change.severity !== "access" && change.severity !== "removal") continue;
-    const home = keyOf(change);
+    const home = homeKey(change.home);
     const from = before.byHome.get(home)?.liveRole ?? null;
     const to = after.byHome.get(home)?.liveRole ?? null;
-    if (from !== to) moves.push({ ...placeOf(change), from, to });
+    if (from !== to) moves.push({ ...change.home, from, to });
   }
   return moves;
 }

@@ -4,11 +4,13 @@
  * the next management request or the next start of the platform completes them.
  */
 import { eraseRealm } from "../../access/users.ts";
-import { compileOrb } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import { homeKey } from "../../definition/document/home.ts";
-import type { Fence } from "../../definition/live-orb.ts";
+import { type Fence, stopsWrites } from "../../definition/live-orb.ts";
+import type { StoredNames } from "../../definition/names/stored-names.ts";
+import { compileStored } from "../../definition/stored/compiled.ts";
 import {
+  addedTo,
   appendRecord,
   type EntryWork,
   entryDefinitionOf,
@@ -19,7 +21,7 @@ import {
   orbHead,
 } from "../../definition/stored/history.ts";
 import { isAlive } from "../../definition/stored/importing.ts";
-import { type LiveRecord, recordOf } from "../../definition/stored/live.ts";
+import { type LiveRecord, recordOf, storedDefinitions } from "../../definition/stored/live.ts";
 import {
   activateRecord,
   type CurrentLiveRecord,
@@ -28,15 +30,18 @@ import {
   putDeleted,
   type StoredLiveRecord,
   wantedRecord,
+  withoutWork,
 } from "../../definition/stored/live-record.ts";
+import { concernsOneOrb, isUnusable } from "../../definition/stored/readable.ts";
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
+import { warnOfShared } from "../../entry/migrate/backfill.ts";
 import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate/publishing.ts";
+import { isUntouched } from "../../entry/ordered/built.ts";
 import { indexesOf, removeIndex } from "../../entry/ordered/remove.ts";
 import { compactSchemas } from "../../entry/ordered/upkeep.ts";
-import { warnOfShared } from "../../entry/write/backfill.ts";
 import { orbStreamConfig } from "../../store/broker/provision.ts";
-import { BUCKET_BYTES, indexBytes, ReadBudget } from "../../store/budget.ts";
+import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { fileStream } from "../../store/file-subjects.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
@@ -51,7 +56,7 @@ import { StreamMissing } from "../../store/types.ts";
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
   const current = await liveRecord(deps, orb);
-  if (isReconciled(head, current?.record ?? null)) return;
+  if (isReconciled(head, current?.record ?? null) || stopsWrites(current?.record.damaged)) return;
   const record = await wantedRecord(deps, orb, head);
   if (record !== null) await followUp(deps, await activateRecord(deps, record, current, moved), head);
 }
@@ -59,10 +64,12 @@ export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved
 /** Migrates stored entries to the active definition, then marks the migration as done. */
 async function followUp(deps: Deps, current: CurrentLiveRecord, head: OrbHead): Promise<void> {
   if (current?.record.work === undefined) return;
-  const { work, ...done } = current.record;
+  const { work } = current.record;
+  const done = withoutWork(current.record);
   const { orb, revision } = done;
   const basis = done.document === null && exists(head) ? await entryDefinitionOf(deps, orb, head) : null;
-  await doWork(deps, current, work, { revision, document: done.document ?? basis?.document ?? null });
+  const { document, names } = done.document === null ? (basis ?? done) : done;
+  await doWork(deps, current, work, { revision, document, names });
   // A conflict means that another process has finished the migration or activated another definition.
   await nullOnConflict(
     deps.store.kvPut(buckets.orbs, done.orb, JSON.stringify(done), { expect: current.revision }),
@@ -73,7 +80,7 @@ async function doWork(
   deps: Deps,
   current: StoredLiveRecord,
   work: EntryWork,
-  definition: { revision: number; document: OrbDocument | null },
+  definition: { revision: number; document: OrbDocument | null; names: StoredNames | undefined },
 ): Promise<void> {
   const { orb } = current.record;
   for (const { from, to, ...home } of work.moves) {
@@ -87,7 +94,8 @@ async function doWork(
   // Without work, do not compile the definition. A damaged definition cannot be compiled, but an admin must still be
   // able to read the application.
   if (claims.length === 0 && removed.length === 0) return;
-  const compiled = definition.document === null ? undefined : compileOrb(definition.document);
+  const compiled =
+    definition.document === null ? undefined : compileStored(orb, definition.document, definition.names);
   for (const { field, ...home } of removed) {
     const schema = compiled?.byHome.get(homeKey(home));
     if (schema !== undefined && indexesOf(schema).includes(field)) continue;
@@ -96,14 +104,15 @@ async function doWork(
     );
   }
   if (compiled === undefined) return;
-  for (const home of claims) {
+  for (const { since, first = {}, ...home } of claims) {
     const schema = compiled.byHome.get(homeKey(home));
     if (schema === undefined) continue;
+    const isBuilt = since !== undefined && (await isUntouched(deps, { orb, ...home }, first));
     const { duplicates } = await backfillExisting(
       deps,
       { orb, revision: definition.revision, compiled },
       schema,
-      { fresh: new Set(work.added?.filter((one) => homeKey(one) === homeKey(home)).map((one) => one.field)) },
+      { fresh: addedTo(work, home), ...(isBuilt ? { since } : {}) },
     );
     if (duplicates.length > 0) warnOfShared(deps, schema);
     await compactSchemas(deps, current.record, [schema]);
@@ -181,14 +190,49 @@ export function placeTombstone(orb: string) {
   return { subject: subjects.orbPlace(orb), data: "", rollup: true, ttl: 1 };
 }
 
+/** Returns the stored definitions of all applications. `undefined`: a newer version stored it. */
+async function liveRecords(deps: Deps): Promise<Map<string, LiveRecord | undefined>> {
+  const live = new Map<string, LiveRecord | undefined>();
+  for await (const { entry, deleted } of storedDefinitions(deps)) {
+    if (deleted) continue;
+    try {
+      live.set(entry.key, recordOf(entry));
+    } catch (error) {
+      if (!isUnusable(error)) throw error;
+      deps.log.error("the stored definition of an application is unreadable", {
+        orb: entry.key,
+        error: String(error),
+      });
+      live.set(entry.key, undefined);
+    }
+  }
+  return live;
+}
+
+/** Repairs one application. Returns whether it needed a repair. */
+async function mend(deps: Deps, orb: string, head: OrbHead, live: LiveRecord | null): Promise<boolean> {
+  try {
+    if (head.operation === "importing") return await eraseAbandoned(deps, orb, head);
+    if (head.operation !== "deleting" && isReconciled(head, live)) return false;
+    await reconcileOrb(deps, orb, head);
+    return true;
+  } catch (error) {
+    // One application must not stop the start of all others.
+    if (!concernsOneOrb(error)) throw error;
+    deps.log.error("an application could not be repaired; the next start tries again", {
+      orb,
+      error: String(error),
+    });
+    return false;
+  }
+}
+
 /** Repairs all applications when the platform starts. Returns how many needed a repair. */
 export async function reconcileAll(deps: Deps): Promise<number> {
   let mended = 0;
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const store = budget.charging(deps.store);
-  const live = new Map<string, LiveRecord>();
-  for (const entry of await deps.store.kvList(buckets.orbs, "*", { maxBytes: BUCKET_BYTES }))
-    live.set(entry.key, recordOf(entry));
+  const live = await liveRecords(deps);
   const places = scanPages((fromSeq) =>
     deps.store.scan(streams.platform, subjects.allOrbPlaces, {
       fromSeq,
@@ -205,13 +249,9 @@ export async function reconcileAll(deps: Deps): Promise<number> {
         const message = result.get(subjects.orbHistory(orb));
         if (message === undefined) continue;
         const head = headOf(message);
-        if (head.operation === "importing") {
-          if (await eraseAbandoned(deps, orb, head)) mended++;
-          continue;
-        }
-        if (head.operation !== "deleting" && isReconciled(head, live.get(orb) ?? null)) continue;
-        await reconcileOrb(deps, orb, head);
-        mended++;
+        const isUnreadable = live.has(orb) && live.get(orb) === undefined;
+        if (isUnreadable && head.operation !== "deleting") continue;
+        if (await mend(deps, orb, head, live.get(orb) ?? null)) mended++;
       }
     }
   }

@@ -2,18 +2,24 @@
  * Exports an application as JSON Lines: its definition, its entries, and a last line that shows that the file is
  * complete. Sensitive values stay encrypted.
  */
+
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
-import { type CompiledSchema, compileOrb } from "../../definition/compile.ts";
+import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
+import { homeKey, homeOf } from "../../definition/document/home.ts";
 import type { Status } from "../../definition/document/lifecycle.ts";
 import type { Retired } from "../../definition/retired.ts";
+import { compileStored } from "../../definition/stored/compiled.ts";
 import { type ExistingOrb, entryDefinitionOf, findRevision } from "../../definition/stored/history.ts";
+import { definitionFor } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
 import { publishedOf } from "../../entry/index/entry-keys.ts";
 import { scanEntries } from "../../entry/index/scan-entries.ts";
+import { namedEntry } from "../../entry/model/names.ts";
 import { schemaOf } from "../../entry/model/resolve.ts";
+import { reboundValues } from "../../entry/model/sealing.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import { type ContentLine, type FileLine, fileLines } from "../../files/transfer.ts";
 import { equal } from "../../kernel/json.ts";
@@ -65,6 +71,8 @@ export async function exportOrb(
 ): Promise<AsyncGenerator<ExportLine>> {
   requireOperator(actor, "entries.export", input.orb);
   const head = await readOrb(deps, input.orb);
+  // A response has no other status once its lines have begun, so find out first whether the definition can be used.
+  await definitionFor(deps, input.orb);
   await audit(deps, { realm: "platform", action: "orb", actor, target: input.orb, detail: "export" });
   return lines(deps, input.orb, head);
 }
@@ -73,8 +81,8 @@ async function* lines(deps: Deps, orb: string, head: ExistingOrb): AsyncGenerato
   const { document, status, revision, publishedRevision } = head;
   const live = publishedRevision === null ? null : await findRevision(deps, orb, head, publishedRevision);
   const basis = live ?? (await entryDefinitionOf(deps, orb, head));
-  const compiled = compileOrb(basis.document ?? document);
-  const retired = head.retired?.filter(({ whole }) => !whole) ?? [];
+  const compiled = compileStored(orb, basis.document ?? document, head.names);
+  const retired = exportedRetired(compiled, head.retired ?? []);
   yield {
     kind: "orb",
     v: 1,
@@ -89,25 +97,45 @@ async function* lines(deps: Deps, orb: string, head: ExistingOrb): AsyncGenerato
   let entries = 0;
   const files = new Set<string>();
   for await (const page of scanEntries(deps, orb)) {
-    for (const entry of page) {
+    for (const stored of page) {
       // Skip entries of a schema that was removed with `force=true` although it had entries.
-      const schema = schemaOf(compiled, entry.address);
+      const schema = schemaOf(compiled, stored.address);
       if (schema === undefined) continue;
-      const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, entry);
+      const entry = namedEntry(compiled, stored);
+      const published = entry.head.publishedSeq === null ? null : await publishedOf(deps, schema, entry);
       const values = [entry.head.values, ...(published === null ? [] : [published.values])];
       yield* fileLines(deps, orb, schema, values, files);
       entries++;
       yield {
         kind: "entry",
-        head: exported(entry.head, schema),
-        published: published === null ? null : exported(published, schema),
+        head: await exported(deps, entry.head, schema),
+        published: published === null ? null : await exported(deps, published, schema),
       };
     }
   }
   yield { kind: "end", entries };
 }
 
-function exported(snapshot: EntrySnapshot, { id: schema }: CompiledSchema): ExportedEntry {
+/**
+ * Returns the removed fields for which exported entries have values. An export has the names of the document. So values
+ * inside objects are left out if names in the application's stored data differ.
+ */
+function exportedRetired(compiled: CompiledOrb, retired: readonly Retired[]): Retired[] {
+  return retired.flatMap((one): Retired[] => {
+    if (one.whole) return [];
+    const schema = compiled.byHome.get(homeKey(homeOf(one.moduleType, one.schema)));
+    if (schema?.renamed !== true) return [one];
+    const fields = one.fields.filter(({ name }) => !name.includes(".") && !schema.fields.has(name));
+    return fields.length === 0 ? [] : [{ ...one, module: schema.module, schema: schema.id, fields }];
+  });
+}
+
+async function exported(
+  deps: Pick<Deps, "config">,
+  snapshot: EntrySnapshot,
+  schema: CompiledSchema,
+): Promise<ExportedEntry> {
   const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, updated: _u, ...rest } = snapshot;
-  return { ...rest, schema };
+  const values = schema.renamed ? await reboundValues(deps.config, schema, snapshot) : snapshot.values;
+  return { ...rest, values, schema: schema.id };
 }

@@ -1,19 +1,25 @@
 /** Writes the entries of an import in batches. Entries keep their ids, revision numbers and authors. */
+
 import type { CompiledSchema } from "../../definition/compile.ts";
+import { MASK } from "../../definition/document/mask.ts";
 import type { OrbHead } from "../../definition/stored/history.ts";
 import { ImportMark } from "../../definition/stored/importing.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
+import { KEY } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { publishMessages } from "../../entry/index/schedules.ts";
 import { indexKeysOf } from "../../entry/model/index-keys.ts";
 import { withKnownFields } from "../../entry/model/known.ts";
+import { holdsSealed, isSealed } from "../../entry/model/masking.ts";
 import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
+import { withStoredNames } from "../../entry/model/names.ts";
 import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
 import { sealValues } from "../../entry/model/sealing.ts";
 import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
 import type { FileRecord } from "../../files/record.ts";
 import { idsIn, importedFiles, importMessages, withFiles } from "../../files/transfer.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
+import { isObject } from "../../kernel/json.ts";
 import { ownHints } from "../../modules/transactions/schema.ts";
 import { subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
@@ -112,11 +118,12 @@ async function plan(deps: Deps, context: OrbContext, entry: ImportedEntry): Prom
   const claims = new Set([...newest.claims, ...liveClaims]);
   const first: EntryWrite = {
     address,
+    schema,
     headSeq: 0,
     snapshots: [live ?? newest],
     claims: { adds: [...claims], frees: [] },
     hints: ownHints(address, newest.createdBy),
-    live: open ? publishMessages(address, schema.liveRole, shown, null, now) : [],
+    live: open ? publishMessages(address, schema.liveRole, withStoredNames(schema, shown), null, now) : [],
     index: "add",
   };
   return {
@@ -141,9 +148,10 @@ async function restored(
     base: `${path}/values`,
   });
   // Keep values that break the current definition's rules, because an earlier definition may have allowed them.
-  const values = checked.faults.length === 0 ? ofGiven(checked.values, given) : (given as Values);
+  const values = (checked.faults.length === 0 ? ofGiven(checked.values, given) : given) as Values;
   try {
     const { stored, plain } = await sealValues(deps.config, schema, snapshot.id, values, snapshot.values);
+    const all = withSealed(stored, snapshot.values) as Values;
     const unknown = Object.entries(snapshot.values).filter(([name]) => !schema.fields.has(name));
     return {
       ...snapshot,
@@ -152,7 +160,7 @@ async function restored(
       claims: await indexKeysOf(deps.config, schema, plain),
       liveClaims: null,
       defRevision: context.revision,
-      values: { ...Object.fromEntries(unknown), ...withFiles(context.orb, schema, stored as Values, files) },
+      values: { ...Object.fromEntries(unknown), ...withFiles(context.orb, schema, all, files) },
     };
   } catch (error) {
     if (!(error instanceof AppError) || error.code !== "sealed_value_lost") throw error;
@@ -162,10 +170,33 @@ async function restored(
   }
 }
 
-/** Removes default values that validation has added, so that the import stores only the values in the file. */
-function ofGiven(values: Values, given: object): Values {
-  return Object.fromEntries(Object.entries(values).filter(([name]) => Object.hasOwn(given, name)));
+/**
+ * Removes default values that validation has added, so that the import stores only the values in the file. Items of lists
+ * need keys, so the keys that validation has made stay.
+ */
+function ofGiven(value: unknown, given: unknown): unknown {
+  if (Array.isArray(value)) return value.map((item, at) => ofGiven(item, memberOf(given, String(at))));
+  if (!isObject(value) || !isObject(given)) return value;
+  const left = Object.entries(value).filter(([name]) => name === KEY || Object.hasOwn(given, name));
+  return Object.fromEntries(left.map(([name, one]) => [name, ofGiven(one, given[name])]));
 }
+
+/** Puts encrypted texts back where a mask still stands for them: in members that the definition no longer has. */
+function withSealed(value: unknown, original: unknown): unknown {
+  if (value === MASK && isSealed(original)) return original;
+  if (!holdsSealed(original) || typeof value !== "object" || value === null) return value;
+  if (Array.isArray(value)) return value.map((item, at) => withSealed(item, memberOf(original, String(at))));
+  const members = Object.entries(value).map(([name, one]) => [
+    name,
+    withSealed(one, memberOf(original, name)),
+  ]);
+  return Object.fromEntries(members);
+}
+
+const memberOf = (value: unknown, key: string): unknown =>
+  typeof value === "object" && value !== null && Object.hasOwn(value, key)
+    ? Reflect.get(value, key)
+    : undefined;
 
 async function writeGroup(mark: ImportMark, group: readonly Planned[]): Promise<void> {
   // The broker rejects a batch that writes the same subject twice. Several entries may refer to the same entry, so

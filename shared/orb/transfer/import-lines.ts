@@ -1,9 +1,10 @@
 import { z } from "zod";
 import { checkDocument } from "../../definition/check/check.ts";
-import { FIELD_TYPE_NAMES, MODULE_TYPES, type OrbDocument } from "../../definition/document/document.ts";
+import { MODULE_TYPES, type OrbDocument } from "../../definition/document/document.ts";
 import { ENTRY_ID } from "../../definition/document/ids.ts";
 import { STATUSES } from "../../definition/document/lifecycle.ts";
-import { normaliseInstant } from "../../definition/fields/calendar.ts";
+import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
+import { FIELD_TYPE_NAMES } from "../../definition/types/traits.ts";
 import type { Config } from "../../deps.ts";
 import type { ExportedFile } from "../../files/transfer.ts";
 import { fromBase64 } from "../../kernel/base64.ts";
@@ -52,6 +53,7 @@ const snapshot = z.strictObject({
   updatedAt: instant,
   updatedBy: z.string().max(200),
   through: z.string().max(200).optional(),
+  imported: z.literal(true).optional(),
   values: z.record(z.string(), z.unknown()),
   /** HMAC of the request that created the entry, if the request had an idempotency key. */
   request: z.string().max(200).optional(),
@@ -112,6 +114,7 @@ const fileLine = z.strictObject({
           .string()
           .regex(/^#[0-9a-f]{6}$/, "must be a colour such as #1f2a30")
           .exactOptional(),
+        animated: z.literal(true).exactOptional(),
       })
       .exactOptional(),
   }),

@@ -10,6 +10,7 @@ import type { ExistingOrb, OrbHead } from "../../definition/stored/history.ts";
 import { startHeartbeat } from "../../definition/stored/importing.ts";
 import { definitionFor } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
+import { completeLive } from "../../entry/listed/upkeep.ts";
 import { compactSchemas } from "../../entry/ordered/upkeep.ts";
 import { importFile } from "../../files/transfer.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
@@ -101,7 +102,9 @@ export async function importOrb(deps: HandlerDeps, actor: Actor, input: ImportIn
 async function compactImported(deps: Deps, orb: string): Promise<void> {
   try {
     const definition = await definitionFor(deps, orb);
-    if (definition !== null) await compactSchemas(deps, definition, definition.compiled.byHome.values());
+    if (definition === null) return;
+    await compactSchemas(deps, definition, definition.compiled.byHome.values());
+    await completeLive(deps, definition, definition.compiled.byHome.values());
   } catch (error) {
     deps.log.warn("the ordered indexes of an import could not be compacted; later writes compact them", {
       orb,

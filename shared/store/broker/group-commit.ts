@@ -2,10 +2,9 @@
  * Group commit: writes that arrive while a batch is being committed are combined into the next batch. The broker
  * flushes its disk once per batch, so ten writes in one batch take little more time than a single write.
  */
-import { AppError } from "../../kernel/errors.ts";
+import { isUnsure } from "../errors.ts";
 import { type Append, BATCH_LIMIT } from "../types.ts";
 import type { OpenStore } from "./store.ts";
-import { RejectedWrite } from "./write.ts";
 
 /** Maximum bytes of all message bodies in one batch. */
 const MOST_BYTES = 1024 * 1024;
@@ -81,15 +80,6 @@ function messagesOf(group: readonly Waiting[]): Append[] {
       return message;
     }),
   );
-}
-
-/**
- * Returns whether the broker may have stored the messages despite the error. After a timeout, for example, this is
- * unknown.
- */
-function isUnsure(error: unknown): boolean {
-  if (!(error instanceof AppError) || error instanceof RejectedWrite) return false;
-  return error.kind === "timeout" || error.kind === "unavailable";
 }
 
 function nextGroup(waiting: Waiting[]): Waiting[] {

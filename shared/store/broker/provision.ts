@@ -1,7 +1,7 @@
 /** Creates and updates the broker's streams and key-value buckets. Repeated calls are safe. */
 
 import { pause } from "../../kernel/pause.ts";
-import { fileStream, fileSubjects, orbOfFiles } from "../file-subjects.ts";
+import { fileStream, fileSubjects } from "../file-subjects.ts";
 import { nullOnConflict } from "../pages.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "../subjects.ts";
 import type { Store, StreamConfig } from "../types.ts";
@@ -62,6 +62,7 @@ export function republishedFilter(config: StreamConfig): string | undefined {
  * 256 KiB.
  */
 const HANDLERS_BYTES = 8 * 1024 * 1024;
+const HANDLER_BYTES = 260 * 1024;
 
 function bucketConfig(bucket: string, replicas: number, more: Partial<StreamConfig> = {}): StreamConfig {
   const all = kvSubject(bucket, ">");
@@ -137,7 +138,9 @@ export function platformStreams(replicas: number): StreamConfig[] {
     // Services register their handlers in this bucket. Rollups (messages that replace all others) are off, because a
     // service could use one to delete the keys of other services. The byte limit keeps the bucket small enough to read
     // as a whole.
-    bucketConfig(buckets.handlers, replicas, { allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES }),
+    bucketConfig(buckets.handlers, replicas, {
+      ...{ allow_rollup_hdrs: false, max_bytes: HANDLERS_BYTES, max_msg_size: HANDLER_BYTES },
+    }),
     bucketConfig(buckets.streamMappings, replicas),
     bucketConfig(buckets.platformSettings, replicas),
   ];
@@ -185,21 +188,6 @@ async function mapStreams(store: Store): Promise<void> {
   }
 }
 
-/**
- * Updates object stores that an earlier version of the platform created, so that they can store resumable uploads.
- */
-async function bringUpFiles(store: Store): Promise<void> {
-  for (const name of await store.streamNames(fileSubjects.everyStore)) {
-    const orb = orbOfFiles(name);
-    const there = orb === undefined ? null : await store.streamInfo(name);
-    if (orb === undefined || there === null || there.config.allow_atomic === true) continue;
-    await store.updateStream({
-      ...there.config,
-      ...fileStreamConfig(orb, Number(there.config.num_replicas)),
-    });
-  }
-}
-
 const limitOf = ({ max_bytes }: StreamConfig) => (typeof max_bytes === "number" ? max_bytes : -1);
 
 /** Creates a stream. If the stream exists, only updates its `republish` setting and adds a missing byte limit. */
@@ -235,7 +223,6 @@ export async function provision(
       }
     }
   }
-  await bringUpFiles(store);
   await nullOnConflict(scheduleHeartbeat(store));
   await mapStreams(store);
 }

@@ -1,5 +1,5 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
-import { pause } from "../../kernel/pause.ts";
+import { retry } from "../../kernel/retry.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { type LeaderAnswer, leaderMessage, Message, ResponseHeaders } from "../client/message.ts";
@@ -31,10 +31,12 @@ export async function inspect(connection: Connection, stream: string): Promise<S
     : unavailable(answer.error.description);
 }
 
-/**
- * Milliseconds to wait before the second, third and fourth attempt if a stream exists but did not receive the request.
- */
-const PAUSES = [5, 20, 80];
+/** How often a request is sent again if the stream exists but did not receive it. */
+const STARTING = {
+  attempts: 4,
+  pauseMs: (attempt: number) => 5 * 4 ** attempt,
+  failed: () => unavailable("the stream does not respond"),
+};
 
 /**
  * Sends a request to a stream. If the broker reports that no subscriber received it, but the stream exists, the stream
@@ -43,18 +45,13 @@ const PAUSES = [5, 20, 80];
  * @param ask sends the request once; throws {@link NoResponders} if no subscriber received it
  * @throws StreamMissing if the stream does not exist, AppError unavailable if the stream does not respond
  */
-export async function received<T>(connection: Connection, stream: string, ask: () => Promise<T>): Promise<T> {
-  for (let attempt = 0; ; attempt++) {
-    try {
-      return await ask();
-    } catch (error) {
-      if (!(error instanceof NoResponders)) throw error;
-      await inspect(connection, stream);
-      const wait = PAUSES[attempt];
-      if (wait === undefined) throw unavailable("the stream does not respond");
-      await pause(wait);
-    }
-  }
+export function received<T>(connection: Connection, stream: string, ask: () => Promise<T>): Promise<T> {
+  const after = async (error: unknown) => {
+    if (!(error instanceof NoResponders)) return false;
+    await inspect(connection, stream);
+    return true;
+  };
+  return retry({ ...STARTING, after }, ask);
 }
 
 function refused(status: number): Error {
@@ -84,6 +81,17 @@ export function directSeq(
   seq: number,
 ): Promise<StoredMessage | null> {
   return direct(connection, stream, `$JS.API.DIRECT.GET.${stream}`, JSON.stringify({ seq }));
+}
+
+/** Reads the first message at or after a sequence number that matches a filter. Any replica may respond. */
+export function directNext(
+  connection: Connection,
+  stream: string,
+  filter: string,
+  seq: number,
+): Promise<StoredMessage | null> {
+  const body = JSON.stringify({ next_by_subj: filter, seq });
+  return direct(connection, stream, `$JS.API.DIRECT.GET.${stream}`, body);
 }
 
 function direct(

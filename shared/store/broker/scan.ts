@@ -1,12 +1,8 @@
 import type { Connection } from "../client/connection.ts";
-import type { Page, StoredMessage } from "../types.ts";
+import { remember } from "../many.ts";
+import type { Page, ScanOptions, StoredMessage } from "../types.ts";
 import { collect, inspect, leaderGet, NoResponders, received } from "./read.ts";
-
-interface Scan {
-  fromSeq: number;
-  limit: number;
-  maxBytes: number;
-}
+import { walk } from "./walk.ts";
 
 /**
  * Reads a page of messages that match a filter, in stream order. Any replica may respond if the stream allows direct
@@ -16,7 +12,21 @@ export async function scan(
   connection: Connection,
   stream: string,
   filter: string,
-  options: Scan,
+  options: ScanOptions,
+): Promise<Page> {
+  const walked = options.roughly === true ? await walk(connection, stream, filter, options) : undefined;
+  if (walked !== undefined) return walked;
+  const page = await batch(connection, stream, filter, options);
+  remember(stream, filter, options.fromSeq, page);
+  return page;
+}
+
+/** Reads a page in one request, and counts all messages that follow it. */
+async function batch(
+  connection: Connection,
+  stream: string,
+  filter: string,
+  options: ScanOptions,
 ): Promise<Page> {
   const { fromSeq, limit: batch, maxBytes: max_bytes } = options;
   const body = JSON.stringify({ next_by_subj: filter, seq: Math.max(1, fromSeq), batch, max_bytes });
@@ -43,7 +53,7 @@ async function leaderScan(
   connection: Connection,
   stream: string,
   filter: string,
-  { fromSeq, limit, maxBytes }: Scan,
+  { fromSeq, limit, maxBytes }: ScanOptions,
   lastSeq: number,
 ): Promise<Page> {
   const messages: StoredMessage[] = [];

@@ -24,14 +24,10 @@ import {
 } from "../types.ts";
 import { directLast, directLatest, directMany, directSeq, leaderGet, leaderMany } from "./read.ts";
 import { scan as scanPage } from "./scan.ts";
+import { type ApiAnswer, streamReads } from "./stream-reads.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
 
 const KEYS_PER_READ = 256;
-
-interface ApiAnswer {
-  error?: { code: number; err_code: number; description: string };
-  [member: string]: unknown;
-}
 
 /** Pads a timestamp from the broker to nine fractional digits, so that timestamps can be compared as strings. */
 function toNanoseconds(time: string): string {
@@ -201,17 +197,7 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
       if (answer.error.err_code === ApiCode.streamNotFound) return false;
       throw failure(stream, answer.error);
     },
-    async streamInfo(stream) {
-      const answer = await api(`STREAM.INFO.${stream}`, undefined);
-      if (answer.error === undefined) return answer as unknown as StreamInfo;
-      if (answer.error.err_code === ApiCode.streamNotFound) return null;
-      throw failure(stream, answer.error);
-    },
-    async streamNames(filter) {
-      const answer = await api("STREAM.NAMES", { subject: filter });
-      if (answer.error !== undefined) throw failure(filter, answer.error);
-      return (answer.streams as string[] | null | undefined) ?? [];
-    },
+    ...streamReads(api),
     async purge(stream, filter, purge = {}) {
       const answer = await api(`STREAM.PURGE.${stream}`, {
         filter,

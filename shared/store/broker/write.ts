@@ -3,6 +3,7 @@ import { pause } from "../../kernel/pause.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { mostBytes } from "../client/publish.ts";
+import { RejectedWrite } from "../errors.ts";
 import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "../types.ts";
 import { NoResponders, received } from "./read.ts";
 
@@ -12,14 +13,6 @@ interface Ack {
   seq?: number;
   val?: string;
   error?: { code: number; err_code: number; description: string };
-}
-
-/** Thrown if the broker rejected a message as invalid. No message of the batch was stored. */
-export class RejectedWrite extends AppError {
-  constructor(cause: string) {
-    const { kind, code, detail, retryAfter = 1 } = unavailable();
-    super(kind, code, detail, { retryAfter, cause });
-  }
 }
 
 const BAD_MESSAGE = 400;

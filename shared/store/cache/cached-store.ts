@@ -57,7 +57,9 @@ export function cachedStore(
   const cache = new StreamCache(store, options);
   const may = (read?: ReadOptions) => (read?.consistency ?? "leader") !== "leader";
 
-  function reads(tracker?: DependencyTracker): Pick<Store, "get" | "getMany" | "scan" | "kvGet"> {
+  function reads(
+    tracker?: DependencyTracker,
+  ): Pick<Store, "get" | "getMany" | "scan" | "subjects" | "kvGet"> {
     const get: Store["get"] = async (stream, subject, read) => {
       if (may(read) && isIndexFilter(subject)) {
         const last = cache.last(stream, subject, tracker);
@@ -87,6 +89,7 @@ export function cachedStore(
         cache.uncached(stream, tracker);
         return store.scan(stream, filter, page);
       },
+      subjects: (stream, filter) => cache.subjects(stream, filter, tracker),
       async kvGet(bucket, key, read) {
         if (FOLLOWED.includes(bucket) && may(read)) {
           const message = await get(streams.kv(bucket), kvSubject(bucket, key), read);
@@ -98,6 +101,11 @@ export function cachedStore(
     };
   }
 
+  /** Waits until this cache has received a message that this process wrote. */
+  const seen = async (stream: string, seq: number) => {
+    await cache.caughtUp(stream, seq);
+    return seq;
+  };
   const cached: CachedStore = {
     ...store,
     ...reads(),
@@ -105,31 +113,17 @@ export function cachedStore(
     stats: () => cache.stats(),
     // All requests share one connection to the broker. A single request must not close it, so its `close` does nothing.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),
-    async append(stream, message) {
-      const seq = await store.append(stream, message);
-      await cache.caughtUp(stream, seq);
-      return seq;
-    },
-    async batch(stream, messages) {
-      const seq = await store.batch(stream, messages);
-      await cache.caughtUp(stream, seq);
-      return seq;
-    },
+    append: async (stream, message) => seen(stream, await store.append(stream, message)),
+    batch: async (stream, messages) => seen(stream, await store.batch(stream, messages)),
     async pipeline(stream, messages) {
       const seqs = await store.pipeline(stream, messages);
       await cache.caughtUp(stream, Math.max(0, ...seqs));
       return seqs;
     },
-    async kvPut(bucket, key, value, write) {
-      const seq = await store.kvPut(bucket, key, value, write);
-      await cache.caughtUp(streams.kv(bucket), seq);
-      return seq;
-    },
-    async kvDelete(bucket, key, write) {
-      const seq = await store.kvDelete(bucket, key, write);
-      await cache.caughtUp(streams.kv(bucket), seq);
-      return seq;
-    },
+    kvPut: async (bucket, key, value, write) =>
+      seen(streams.kv(bucket), await store.kvPut(bucket, key, value, write)),
+    kvDelete: async (bucket, key, write) =>
+      seen(streams.kv(bucket), await store.kvDelete(bucket, key, write)),
     async deleteStream(stream) {
       try {
         return await store.deleteStream(stream);
@@ -155,7 +149,14 @@ export function cachedStore(
 }
 
 /** Store methods whose results can be cached. If a request calls any other method, its response is not cached. */
-const TRACKED: ReadonlySet<PropertyKey> = new Set(["get", "getMany", "scan", "kvGet", "isCached"]);
+const TRACKED: ReadonlySet<PropertyKey> = new Set([
+  "get",
+  "getMany",
+  "scan",
+  "subjects",
+  "kvGet",
+  "isCached",
+]);
 
 function marking(store: Store, tracker: DependencyTracker): Store {
   return new Proxy(store, {

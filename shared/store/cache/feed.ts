@@ -5,6 +5,7 @@
 import { feedSubject, republishedFilter } from "../broker/provision.ts";
 import type { OpenStore } from "../broker/store.ts";
 import { Message, ResponseHeaders } from "../client/message.ts";
+import { RESTORED } from "../subjects.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 
@@ -95,19 +96,28 @@ export class Feed {
       this.position = Math.max(this.position, seq);
       return;
     }
+    if (message.header(RESTORED) !== undefined) {
+      this.#restartAt(seq);
+      return;
+    }
     if (seq !== this.position + 1) {
       // The subscription starts after the messages up to `#baseline` were stored, so ignore them. Sequence 1 is an
       // exception: it means that the stream was deleted and created again.
       if (seq <= this.#baseline && seq > 1) return;
-      this.#baseline = 0;
-      this.acknowledged = Math.min(this.acknowledged, seq);
-      this.position = seq;
-      this.reset();
+      this.#restartAt(seq);
       return;
     }
     this.position = seq;
     this.#listener.stored(this, message);
     if (this.#waiting.length > 0) this.#wake();
+  }
+
+  /** Continues after a message that is not the next one: all cached values may be outdated. */
+  #restartAt(seq: number): void {
+    this.#baseline = 0;
+    this.acknowledged = Math.min(this.acknowledged, seq);
+    this.position = seq;
+    this.reset();
   }
 
   #wake(): void {

@@ -13,10 +13,13 @@ import type { Feed } from "./feed.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
- * Messages per page when a whole index is read. A larger page delays other requests; smaller pages take longer in
- * total.
+ * Messages per page when a whole index is read. The page grows while the broker answers within `QUICK_MS`: in a large
+ * stream it may load a file for each message, and other requests of this connection wait meanwhile.
  */
-const LOAD_PAGE = 2_000;
+const LOAD_PAGE = { first: 50, most: 2_000 };
+const QUICK_MS = 20;
+/** An index is read if two queries need it within this many milliseconds. */
+const AGAIN_MS = 60_000;
 /** Minimum milliseconds between two reads of an index, because reading all of it is expensive. */
 const RELOAD_MS = 5_000;
 const REFUSED_MS = 600_000;
@@ -49,6 +52,7 @@ export class IndexCache {
   readonly #maxIndexMessages: number;
   readonly #known = new SieveCache<Slot>(MOST_INDEXES);
   readonly #loads = new BoundedMap<string, number>(10_000);
+  readonly #asked = new BoundedMap<string, number>(10_000);
   #size = 0;
 
   /** @param maxIndexMessages maximum messages in all indexes together */
@@ -72,7 +76,10 @@ export class IndexCache {
     return this.#size <= this.#maxIndexMessages;
   }
 
-  /** Returns an index from memory. If it is not there, starts to read it from the broker and returns undefined. */
+  /**
+   * Returns an index from memory. If it is not there, returns undefined, and at the second request starts to read it
+   * from the broker.
+   */
   get(feed: Feed, filter: string): CachedIndex | undefined {
     const known = this.#known.get(filter);
     if (known !== undefined) known.used = true;
@@ -81,6 +88,9 @@ export class IndexCache {
     const now = Date.now();
     const wait = known === undefined ? RELOAD_MS : REFUSED_MS;
     if (now - (this.#loads.get(filter) ?? 0) < wait) return undefined;
+    const asked = this.#asked.get(filter) ?? 0;
+    this.#asked.set(filter, now);
+    if (now - asked > AGAIN_MS) return undefined;
     this.#loads.set(filter, now);
     this.#load(feed, filter).catch(() => this.#known.delete(filter));
     return undefined;
@@ -120,13 +130,17 @@ export class IndexCache {
     });
     this.#known.set(filter, known);
     const end = Math.max(feed.position, feed.acknowledged);
+    let limit = LOAD_PAGE.first;
     for (let fromSeq = 1; fromSeq <= end; ) {
+      const begun = performance.now();
       const page = await this.#store.scan(feed.stream, filter, {
         fromSeq,
-        limit: LOAD_PAGE,
-        maxBytes: indexBytes(LOAD_PAGE),
+        limit,
+        maxBytes: indexBytes(LOAD_PAGE.most),
       });
+      if (performance.now() - begun < QUICK_MS) limit = Math.min(LOAD_PAGE.most, limit * 4);
       if (this.#known.get(filter) !== known) return;
+      if (this.#size + page.pending > this.#maxIndexMessages) return this.#refuse(feed, filter);
       const fits = this.#modify(known, () => {
         for (const message of page.messages) if (message.seq <= end) known.index.add(message);
       });

@@ -6,8 +6,8 @@
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { OpenStore } from "../broker/store.ts";
 import type { Message } from "../client/message.ts";
-import { DEFINITIONS, definedStream, FOLLOWED, followedFilter, streams } from "../subjects.ts";
-import { type Page, type StoredMessage, TooMuch } from "../types.ts";
+import { DEFINITIONS, definedStream, FOLLOWED, followedFilter, isIndexFilter, streams } from "../subjects.ts";
+import { type MatchingSubjects, type Page, type StoredMessage, TooMuch } from "../types.ts";
 import type { CachedIndex } from "./cached-index.ts";
 import type { DependencyTracker, Epoch } from "./dependencies.ts";
 import { Feed, type FeedOptions, type Listener } from "./feed.ts";
@@ -238,6 +238,17 @@ export class StreamCache implements Listener {
     const known = this.#index(stream, filter);
     this.#trackIndex(known, tracker);
     return known?.index.page(fromSeq, limit, known.feed.position);
+  }
+
+  /** Lists the subjects of an index, from memory if possible. */
+  subjects(stream: string, filter: string, tracker?: DependencyTracker): Promise<MatchingSubjects> {
+    const known = isIndexFilter(filter)
+      ? this.page(stream, filter, 0, Number.POSITIVE_INFINITY, tracker)
+      : undefined;
+    if (known !== undefined)
+      return Promise.resolve({ subjects: known.messages.map(({ subject }) => subject), bytes: undefined });
+    this.uncached(stream, tracker);
+    return this.#store.subjects(stream, filter);
   }
 
   last(stream: string, filter: string, tracker?: DependencyTracker): StoredMessage | null | undefined {

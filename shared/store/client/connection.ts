@@ -43,6 +43,9 @@ export class Connection {
   #inbox = "";
   #liveness: Liveness;
   #held = 0;
+  /** Requests that wait for the connection. Later requests wait behind them, whatever their sizes. */
+  #waiting = 0;
+  #lastTurn: Promise<unknown> = Promise.resolve();
   readonly #frames: Frames | undefined;
 
   constructor(options: ConnectOptions) {
@@ -170,7 +173,10 @@ export class Connection {
     if (this.#away || this.#silent) throw unavailable("the connection is lost");
   }
 
-  /** Publishes a request and passes each response to `receive`, until `receive` returns true. */
+  /**
+   * Publishes a request and passes each response to `receive`, until `receive` returns true. Requests leave in the
+   * order of the calls, also those that wait for the connection.
+   */
   ask<T>(
     subject: string,
     data: string | Uint8Array,
@@ -179,11 +185,21 @@ export class Connection {
   ): Promise<T> {
     const open = this.#connection;
     const most = mostBytes(data);
-    if (open !== undefined && most + 1024 <= this.#atOnce)
+    if (open !== undefined && this.#waiting === 0 && most + 1024 <= this.#atOnce)
       return this.#askOn(open, subject, data, receive, options);
-    return this.ready(most)
-      .then(() => this.#connected())
-      .then((connection) => this.#askOn(connection, subject, data, receive, options));
+    return this.#turn(most).then((connection) => this.#askOn(connection, subject, data, receive, options));
+  }
+
+  /** Waits until the connection accepts messages of up to `largest` bytes and all earlier requests are sent. */
+  #turn(largest: number): Promise<NatsConnection> {
+    const connected = this.ready(largest).then(() => this.#connected());
+    const turn = Promise.all([connected, this.#lastTurn]).then(([connection]) => connection);
+    this.#waiting++;
+    this.#lastTurn = turn.then(
+      () => this.#waiting--,
+      () => this.#waiting--,
+    );
+    return turn;
   }
 
   #askOn<T>(

@@ -1,5 +1,6 @@
-import { type ConnectionOptions, connect, credsAuthenticator, type NatsConnection } from "nats.ws";
+import { type ConnectionOptions, connect, type NatsConnection } from "nats.ws";
 import type { ReadSemaphore } from "../read-semaphore.ts";
+import { credsOf } from "./creds.ts";
 import { inPreferredOrder, type Liveness, livenessOf } from "./liveness.ts";
 import { type BrokerSocket, EagerSocket, watchedSocket } from "./socket.ts";
 
@@ -59,9 +60,7 @@ export async function dial(
     ...(o.user === undefined ? {} : { user: o.user }),
     ...(o.pass === undefined ? {} : { pass: o.pass }),
     ...(o.token === undefined ? {} : { token: o.token }),
-    ...(o.creds === undefined
-      ? {}
-      : { authenticator: credsAuthenticator(new TextEncoder().encode(o.creds)) }),
+    ...(o.creds === undefined ? {} : { authenticator: credsOf(o.creds) }),
     ...(o.reconnect
       ? {
           reconnect: true,

@@ -47,7 +47,8 @@ export function keepLeaderContact(connection: NatsConnection): void {
     if (server !== left && Date.now() - lostAt < PATIENCE_MS) return;
     lostAt = undefined;
     left = server;
-    await connection.reconnect();
+    // The connection may have been closed while this check waited for the answer.
+    if (!connection.isClosed() && !connection.isDraining()) await connection.reconnect();
   }
   const timer = setInterval(() => {
     if (checking) return;

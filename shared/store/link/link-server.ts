@@ -39,6 +39,7 @@ const REPEATABLE = new Set<Call>([
   "kvList",
   "kvLast",
   "streamInfo",
+  "subjects",
   "streamNames",
   "ping",
   "server",

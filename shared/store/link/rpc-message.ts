@@ -35,6 +35,7 @@ export const CALLS = [
   "updateStream",
   "deleteStream",
   "streamInfo",
+  "subjects",
   "streamNames",
   "purge",
   "request",

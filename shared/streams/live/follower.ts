@@ -14,7 +14,7 @@ import {
   retryLine,
   STILL_READING,
 } from "./events.ts";
-import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece } from "./live-list.ts";
+import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece, Told } from "./live-list.ts";
 
 /** Where the events for a client start: with a snapshot, or after a position in the stream. */
 export type Beginning = { snapshot: ListSnapshot } | { after: number };
@@ -48,11 +48,11 @@ export class Follower implements ListFollower, TimerListener {
   /** The snapshot may already contain changes up to this sequence number. */
   #snapshotLast: number;
   /**
-   * The revision of each entry that the client got from the shared snapshot. Used to skip changes that the snapshot
-   * already contains. Undefined as soon as no such change can follow.
+   * The entries that the client got from the snapshot. Used to skip changes that the snapshot already contains, which
+   * would show an older revision after a newer one. Undefined as soon as no such change can follow.
    */
-  #told: Map<string, number> | undefined;
-  /** Whether the client also got entries that `#told` omits to save memory. */
+  #told: Map<string, Told> | undefined;
+  /** Whether the client also got entries that `#told` omits to save memory: those that have not changed for a while. */
   readonly #toldMore: boolean;
   /** Whether the client has no position in the stream yet. If it reconnected now, it would get the whole list again. */
   #isBeginning: boolean;
@@ -68,7 +68,7 @@ export class Follower implements ListFollower, TimerListener {
     const begins = "snapshot" in beginning ? beginning.snapshot : undefined;
     this.#position = "snapshot" in beginning ? beginning.snapshot.from : beginning.after;
     this.#snapshotLast = begins?.last ?? 0;
-    this.#told = begins === undefined ? undefined : new Map(begins.revisions);
+    this.#told = begins === undefined ? undefined : new Map(begins.told);
     this.#toldMore = begins?.rest !== undefined;
     this.#isBeginning = begins !== undefined;
     const now = hub.now();
@@ -112,13 +112,14 @@ export class Follower implements ListFollower, TimerListener {
     }
   }
 
-  async #writeSnapshot({ pieces, rest }: ListSnapshot): Promise<void> {
+  async #writeSnapshot({ pieces, rest, since }: ListSnapshot): Promise<void> {
     this.#write(RESET);
     for (const piece of pieces) await this.#writeSlowly(piece);
     if (rest === undefined || this.#ended) return;
-    for await (const piece of this.#o.list.after(rest)) {
+    for await (const { bytes, told } of this.#o.list.after(rest, since)) {
       if (this.#ended) return;
-      await this.#writeSlowly(piece.length > 0 ? piece : STILL_READING);
+      for (const [id, known] of told) this.#told?.set(id, known);
+      await this.#writeSlowly(bytes.length > 0 ? bytes : STILL_READING);
     }
   }
 
@@ -158,12 +159,14 @@ export class Follower implements ListFollower, TimerListener {
     this.#position = step.to;
   }
 
-  #tell({ id, revision, bytes }: Piece): void {
+  #tell({ id, revision, head, bytes }: Piece): void {
     if (this.#told !== undefined) {
       const told = this.#told.get(id);
-      if (told === revision && (told !== undefined || !this.#toldMore)) return;
+      // The snapshot was read after this change.
+      if (told !== undefined && head !== undefined && head < told.head) return;
+      if (told?.revision === revision && (told !== undefined || !this.#toldMore)) return;
       if (revision === undefined) this.#told.delete(id);
-      else this.#told.set(id, revision);
+      else this.#told.set(id, { revision, head: head ?? 0 });
     }
     this.#write(bytes);
   }

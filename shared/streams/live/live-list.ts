@@ -4,13 +4,14 @@
  */
 import type { Deps } from "../../deps.ts";
 import { effectOf, type ListEvent, type ListView } from "../../entry/live/judge.ts";
-import { type SnapshotPage, snapshotOfList } from "../../entry/live/snapshot.ts";
+import { type SnapshotPage, type SnapshotRest, snapshotOfList } from "../../entry/live/snapshot.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import type { Hub } from "../read/hub.ts";
 import type { Listener, Tail, TailEnd } from "../read/tail.ts";
 import { type EndReason, listEvent } from "./events.ts";
 import type { ChangeFeed, ChangeStep } from "./feed.ts";
+import { ListPace, type SharedPace } from "./pace.ts";
 import type { PositionSigner } from "./position.ts";
 import { definitionKey } from "./rights.ts";
 
@@ -20,6 +21,8 @@ export interface Piece {
   id: string;
   /** The revision that the event shows; undefined if the entry leaves the list. */
   revision: number | undefined;
+  /** The entry's newest revision after the change; undefined if its history was erased. */
+  head: number | undefined;
   /** Whether the entry was purged, so it is unknown whether the list contained it. */
   lost: boolean;
   bytes: Uint8Array;
@@ -35,6 +38,21 @@ export interface ListStep {
   end: EndReason | undefined;
 }
 
+/** What a client knows of an entry. */
+export interface Told {
+  /** The revision that it shows. */
+  revision: number;
+  /** The entry's newest revision at that time. */
+  head: number;
+}
+
+/** Entries that a client gets, encoded. */
+export interface SnapshotPart {
+  bytes: Uint8Array;
+  /** The entries among them that may be in the changes that follow. */
+  told: readonly (readonly [id: string, told: Told])[];
+}
+
 /** The entries of a list at one time. Clients that connect at about the same time share them. */
 export interface ListSnapshot {
   /**
@@ -44,17 +62,19 @@ export interface ListSnapshot {
   from: number;
   /** Last sequence number of the stream when the read of the snapshot began. */
   last: number;
-  /** The revision number of each entry in `pieces`. */
-  revisions: ReadonlyMap<string, number>;
+  /** The entries in `pieces`. */
+  told: ReadonlyMap<string, Told>;
   pieces: readonly Uint8Array[];
-  /** Cursor after the entries in `pieces`. Each client reads the remaining entries separately. */
-  rest: string | undefined;
+  /** The place after the entries in `pieces`. Each client reads the remaining entries separately. */
+  rest: SnapshotRest | undefined;
+  /** Changes after `from` may contain revisions that were written since this time, in milliseconds since the epoch. */
+  since: number;
 }
 
 export interface ListFollower {
   readonly position: number;
   deliver(step: ListStep): void;
-  end(reason: TailEnd): void;
+  end(reason: TailEnd | "slow"): void;
 }
 
 export interface LiveListOptions {
@@ -63,6 +83,8 @@ export interface LiveListOptions {
   view: ListView;
   feed: ChangeFeed;
   signer: PositionSigner;
+  /** The turn that all lists of the host share to compare changes with their filters. */
+  pace: SharedPace;
   /** Called when the last client has left. */
   unused: () => void;
 }
@@ -71,12 +93,19 @@ export interface LiveListOptions {
 const SHARED_MS = 1_000;
 /** A cache or a replica may lag behind the leader for this many milliseconds. */
 const LAG_MS = 10_000;
+/** The clocks of two hosts may differ by this many milliseconds. */
+const SKEW_MS = 60_000;
 /** Size in bytes of the pieces in which a snapshot is encoded. A slow client then keeps only one piece in memory. */
 const PIECE_BYTES = 64_000;
+/**
+ * A list that has compared more than it may sends its events later. If more changes than this wait, its responses end.
+ * The clients then continue from their last events, page by page, so no change has to wait in memory.
+ */
+const MOST_WAITING = 200;
 /** Maximum entries, bytes and pages of a shared snapshot. It stays in memory while clients receive it. */
 const SHARED = { entries: 10_000, bytes: 16_000_000, pages: 20 };
 
-function snapshotEvent(entry: SnapshotPage["entries"][number]): Uint8Array {
+function snapshotEvent({ entry }: SnapshotPage["entries"][number]): Uint8Array {
   return listEvent({ type: "upsert", entry }, undefined);
 }
 
@@ -93,12 +122,16 @@ export class LiveList implements Listener<ChangeStep> {
   /** All attached clients have received every change up to this sequence number. */
   #position = 0;
   #delivering = Promise.resolve();
+  readonly #pace: ListPace;
+  /** Number of changes that wait to be compared. */
+  #waiting = 0;
 
   constructor(options: LiveListOptions) {
     this.#o = options;
     this.view = options.view;
     this.feed = options.feed;
     this.signer = options.signer;
+    this.#pace = new ListPace(options.pace, () => options.hub.now());
   }
 
   /**
@@ -148,7 +181,14 @@ export class LiveList implements Listener<ChangeStep> {
   }
 
   deliver(step: ChangeStep): void {
+    if (this.#pace.isLate && this.#waiting > MOST_WAITING) this.#endAll("slow");
+    this.#waiting += step.size;
     this.#delivering = this.#delivering.then(async () => {
+      this.#waiting -= step.size;
+      if (this.#attached.size === 0) {
+        this.#position = step.to;
+        return;
+      }
       try {
         const made = await this.stepOf(step);
         this.#position = made.to;
@@ -167,7 +207,7 @@ export class LiveList implements Listener<ChangeStep> {
     this.#endAll(reason);
   }
 
-  #endAll(reason: TailEnd): void {
+  #endAll(reason: TailEnd | "slow"): void {
     for (const follower of [...this.#followers]) follower.end(reason);
   }
 
@@ -188,18 +228,26 @@ export class LiveList implements Listener<ChangeStep> {
     const { view } = this;
     const now = this.#o.hub.now();
     const pieces: Piece[] = [];
-    const same =
-      live !== null &&
-      (await definitionKey(live, view.schema)) === (await definitionKey(view.orb, view.schema));
+    const { orb, schema } = view.reading;
+    const same = live !== null && (await definitionKey(live, schema)) === (await definitionKey(orb, schema));
     if (!same) return { from, to, upToDate, pieces, end: "definition_changed" };
     for (const change of changes) {
-      const effect = await effectOf(view, change, now);
+      const effect = await effectOf(view, change, now, this.#pace);
+      await this.#pace.breathe();
       if (effect === undefined) continue;
       const { seq, id } = change;
+      const head = change.after?.head.revision;
       const lost = effect.type === "lost";
       const event: ListEvent = lost ? { type: "leave", id } : effect;
       const revision = event.type === "upsert" ? event.entry.revision : undefined;
-      pieces.push({ seq, id, revision, lost, bytes: listEvent(event, await this.signer.idAt(seq, now)) });
+      pieces.push({
+        seq,
+        id,
+        revision,
+        head,
+        lost,
+        bytes: listEvent(event, await this.signer.idAt(seq, now)),
+      });
     }
     return { from, to, upToDate, pieces, end: undefined };
   }
@@ -222,39 +270,47 @@ export class LiveList implements Listener<ChangeStep> {
     const state = await hub.source.state(this.feed.stream);
     const lags = state.replicas > 1 || deps.store.isCached === true;
     const from = lags ? await this.#before(state.last, hub.now() - LAG_MS) : state.last;
-    const revisions = new Map<string, number>();
+    const since = hub.now() - LAG_MS - SKEW_MS;
+    const told = new Map<string, Told>();
     const pieces: Uint8Array[] = [];
     let open: Uint8Array[] = [];
     let held = 0;
     let bytes = 0;
     let pages = 0;
-    let rest: string | undefined;
+    let rest: SnapshotRest | undefined;
     const close = () => {
       if (open.length > 0) pieces.push(concatBytes(open));
       open = [];
       held = 0;
     };
-    for await (const { entries, next } of snapshotOfList(deps, this.view)) {
-      for (const entry of entries) {
-        const piece = snapshotEvent(entry);
-        revisions.set(entry.id, entry.revision);
+    for await (const { entries, rest: next } of snapshotOfList(deps, this.view)) {
+      for (const read of entries) {
+        const piece = snapshotEvent(read);
+        told.set(read.entry.id, { revision: read.entry.revision, head: read.head });
         open.push(piece);
         held += piece.length;
         bytes += piece.length;
         if (held > PIECE_BYTES) close();
       }
-      if (revisions.size < SHARED.entries && bytes < SHARED.bytes && ++pages < SHARED.pages) continue;
+      if (told.size < SHARED.entries && bytes < SHARED.bytes && ++pages < SHARED.pages) continue;
       rest = next;
       break;
     }
     close();
-    return { from, last: state.last, revisions, pieces, rest };
+    return { from, last: state.last, told, pieces, rest, since };
   }
 
-  /** Yields the entries after a cursor, encoded, one page at a time. A page can be empty. */
-  async *after(cursor: string): AsyncGenerator<Uint8Array> {
-    for await (const { entries } of snapshotOfList(this.#o.deps, this.view, cursor))
-      yield concatBytes(entries.map(snapshotEvent));
+  /**
+   * Yields the entries that a snapshot left out, one page at a time. A page can be empty.
+   * @param since time of the oldest revision that may be in the changes that follow
+   */
+  async *after(rest: SnapshotRest, since: number): AsyncGenerator<SnapshotPart> {
+    for await (const { entries } of snapshotOfList(this.#o.deps, this.view, rest)) {
+      const told = entries
+        .filter(({ writtenAt }) => writtenAt >= since)
+        .map(({ entry: { id, revision }, head }) => [id, { revision, head }] as const);
+      yield { bytes: concatBytes(entries.map(snapshotEvent)), told };
+    }
   }
 
   /** Returns the sequence number of a position in the stream that is older than the given time. 0 is the start. */

@@ -15,6 +15,12 @@ const ID = /^(\d{1,15})-([0-9a-z]{1,10})-([A-Za-z0-9_-]{22})$/;
 
 const encoder = new TextEncoder();
 
+export interface Position {
+  seq: number;
+  /** Milliseconds since the client got this position. */
+  ageMs: number;
+}
+
 export class PositionSigner {
   readonly #key: Promise<CryptoKey>;
   readonly #list: string;
@@ -35,13 +41,12 @@ export class PositionSigner {
     return `${seq}-${time}-${await this.#mac(seq, time)}`;
   }
 
-  /**
-   * Returns the sequence number in an event id. Undefined if the client cannot resume from the id and needs a snapshot.
-   */
-  async seqIn(id: string, now: number): Promise<number | undefined> {
+  /** Returns the position in an event id. Undefined if the client cannot resume from the id and needs a snapshot. */
+  async positionIn(id: string, now: number): Promise<Position | undefined> {
     const [, seq = "", time = "", mac = ""] = ID.exec(id) ?? [];
     if (seq === "" || mac !== (await this.#mac(Number(seq), time))) return undefined;
-    return now - Number.parseInt(time, 36) * 1000 < RESUMABLE_MS ? Number(seq) : undefined;
+    const ageMs = now - Number.parseInt(time, 36) * 1000;
+    return ageMs < RESUMABLE_MS ? { seq: Number(seq), ageMs } : undefined;
   }
 
   async #mac(seq: number, time: string): Promise<string> {

@@ -1,6 +1,6 @@
 /** Keys that tell which clients can share a live list: those with the same definition key and the same rights key. */
 import { accountOf } from "../../access/actor.ts";
-import { may, principalIn } from "../../access/authorize.ts";
+import { may } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/home.ts";
 import type { ListView } from "../../entry/live/judge.ts";
@@ -22,10 +22,9 @@ export function definitionKey({ compiled }: OrbContext, { home }: CompiledSchema
 }
 
 /** Returns a key that is the same for all callers who see the same entries and values in a list. */
-export function rightsKey({ orb, schema, actor, latest }: ListView): string {
-  const caller = principalIn(actor, orb.orb, orb.compiled);
+export function rightsKey({ reading: { caller, schema, latest } }: ListView): string {
   const everybody = may(caller, "read", { access: schema.access, own: false });
-  if (everybody && latest !== true && !schema.narrowed.read) return "all";
+  if (everybody && !latest && !schema.narrowed.read) return "all";
   const { role, orbRole, scope } = caller;
-  return JSON.stringify([accountOf(actor), role, orbRole, scope]);
+  return JSON.stringify([accountOf(caller.actor), role, orbRole, scope]);
 }

@@ -5,11 +5,11 @@
 import { type Actor, type ActorToken, credentialOf } from "../../access/actor.ts";
 import { accountWith } from "../../access/authenticate.ts";
 import { PLATFORM_REALM } from "../../access/authorize.ts";
+import { lossHeaders } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import type { ListView } from "../../entry/live/judge.ts";
 import { relatedIn } from "../../entry/query/related.ts";
-import { requireReader } from "../../entry/read/get.ts";
-import { AppError, type Fault, invalidParameters } from "../../kernel/errors.ts";
+import { AppError, type Fault, invalidParameters, unavailable } from "../../kernel/errors.ts";
 import { streams } from "../../store/subjects.ts";
 import { readerOf } from "../caller.ts";
 import type { Hub } from "../read/hub.ts";
@@ -17,11 +17,12 @@ import type { Answer } from "../serve.ts";
 import { ChangeFeed } from "./feed.ts";
 import { type Beginning, Follower } from "./follower.ts";
 import { LiveList } from "./live-list.ts";
+import { SharedPace } from "./pace.ts";
 import { PositionSigner } from "./position.ts";
 import { definitionKey, rightsKey } from "./rights.ts";
 
 /** Query parameters of ordinary lists that live lists do not support. */
-const PAGING = ["limit", "cursor", "count", "expand", "explain", "group"] as const;
+const PAGING = ["limit", "cursor", "count", "expand", "explain", "group", "richText", "change"] as const;
 
 export interface LiveRequest {
   method: "GET" | "HEAD";
@@ -34,6 +35,7 @@ export class LiveLists {
   readonly hub: Hub;
   readonly #feeds = new Map<string, ChangeFeed>();
   readonly #lists = new Map<string, LiveList>();
+  readonly #pace = new SharedPace();
 
   constructor(hub: Hub) {
     this.hub = hub;
@@ -44,7 +46,7 @@ export class LiveLists {
     return this.#lists.size;
   }
 
-  #feedOf({ orb, schema }: ListView): ChangeFeed {
+  #feedOf({ reading: { orb, schema } }: ListView): ChangeFeed {
     const key = `${orb.orb}.${schema.home.type}.${schema.home.schema}`;
     let feed = this.#feeds.get(key);
     if (feed === undefined) {
@@ -55,14 +57,14 @@ export class LiveLists {
   }
 
   async listOf(deps: Deps, view: ListView, params: URLSearchParams, created: string): Promise<LiveList> {
-    const { choice, latest, orb, schema } = view;
+    const { orb, schema, latest } = view.reading;
     const signed = [
       created,
       orb.orb,
       schema.home,
       queryOf(params),
-      choice,
-      latest === true,
+      view.choice,
+      latest,
       rightsKey(view),
       await definitionKey(orb, schema),
     ];
@@ -76,6 +78,7 @@ export class LiveLists {
         view,
         feed: this.#feedOf(view),
         signer,
+        pace: this.#pace,
         unused: () => this.#remove(key, view),
       });
       this.#lists.set(key, list);
@@ -83,7 +86,7 @@ export class LiveLists {
     return list;
   }
 
-  #remove(key: string, { orb, schema }: ListView): void {
+  #remove(key: string, { reading: { orb, schema } }: ListView): void {
     this.#lists.delete(key);
     const feed = `${orb.orb}.${schema.home.type}.${schema.home.schema}`;
     const used = [...this.#lists.values()].some((list) => list.feed === this.#feeds.get(feed));
@@ -141,15 +144,28 @@ const HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
-/** Returns where a client's events begin: after the last event that the client received, or with a snapshot. */
+/**
+ * A broker that is cut off from the others answers for this many milliseconds at most as if it still were the leader. Its
+ * stream then ends before what clients have received from the others.
+ */
+const CUT_OFF_MS = 30_000;
+
+/**
+ * Returns where a client's events begin: after the last event that the client received, or with a snapshot.
+ * @throws AppError unavailable if the stream ends before that event, as on a broker that is cut off. A snapshot would
+ *   then show older revisions than the client has.
+ */
 async function beginningOf(
   list: LiveList,
   hub: Hub,
-  last: number,
+  { last, replicas }: { last: number; replicas: number },
   lastEventId: string | undefined,
 ): Promise<Beginning> {
-  const after = lastEventId === undefined ? undefined : await list.signer.seqIn(lastEventId, hub.now());
-  return after === undefined || after > last ? { snapshot: await list.snapshot() } : { after };
+  const known = lastEventId === undefined ? undefined : await list.signer.positionIn(lastEventId, hub.now());
+  if (known !== undefined && known.seq <= last) return { after: known.seq };
+  if (known !== undefined && replicas > 1 && known.ageMs < CUT_OFF_MS)
+    throw unavailable("the stream ends before the client's position");
+  return { snapshot: await list.snapshot() };
 }
 
 /**
@@ -163,9 +179,9 @@ export async function serveLiveList(
   view: ListView,
   request: LiveRequest,
 ): Promise<Answer> {
-  const { actor, orb, schema } = view;
+  const { orb, caller } = view.reading;
+  const { actor } = caller;
   const { hub } = lists;
-  requireReader(actor, orb, schema, view.latest === true);
   requireWhole(request.params);
   if (relatedIn(view.query.conditions).length > 0) throw notFollowed();
   hub.requireConnection();
@@ -175,16 +191,16 @@ export async function serveLiveList(
   const release = await hub.admit(userId, admin, stream);
   let sent: (() => void) | undefined;
   try {
-    const { last, created } = await hub.source.state(stream);
-    const list = await lists.listOf(deps, view, request.params, created);
+    const state = await hub.source.state(stream);
+    const list = await lists.listOf(deps, view, request.params, state.created);
     // A snapshot takes memory until it is sent, so limit how many each user may load at the same time.
     sent = await hub.pageTurn(userId, admin);
-    const beginning = await beginningOf(list, hub, last, request.lastEventId);
+    const beginning = await beginningOf(list, hub, state, request.lastEventId);
     if (!("snapshot" in beginning)) sent();
     const done = sent;
     return {
       kind: "live",
-      headers: HEADERS,
+      headers: { ...HEADERS, ...lossHeaders(orb.fence?.loss) },
       start(sink, ended) {
         const follower = new Follower({
           hub,

@@ -1,9 +1,9 @@
 /**
  * Tells which streams clients can read. An application's stream can be read only while the application is published.
  */
-import type { LiveOrb } from "../../definition/live-orb.ts";
+import { type LiveOrb, lossHeaders } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/live.ts";
-import { AppError } from "../../kernel/errors.ts";
+import { isUnusable } from "../../definition/stored/readable.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import type { Mapping } from "./mapping.ts";
@@ -15,6 +15,12 @@ import type { Mapping } from "./mapping.ts";
 export async function servedAs(store: Store, stream: string): Promise<LiveOrb | null | undefined> {
   const orb = orbOf(stream);
   return orb === undefined ? undefined : liveOrb({ store }, orb, "cached");
+}
+
+/** Returns the headers that say that the stream has lost messages. Returns none if its definition cannot be read. */
+export async function lossHeadersOf(store: Store, stream: string): Promise<Record<string, string>> {
+  const orb = await servedAs(store, stream).catch(() => null);
+  return lossHeaders(orb?.fence?.loss);
 }
 
 export async function isServed(store: Store, stream: string): Promise<boolean> {
@@ -30,15 +36,15 @@ async function isThere(store: Store, stream: string): Promise<boolean> {
 }
 
 /**
- * Returns the mappings whose streams clients can read. Omits the mappings of an application whose definition is
- * damaged.
+ * Returns the mappings whose streams clients can read. Omits the mappings of an application whose definition
+ * cannot be used.
  */
 export async function servedMappings(store: Store, mappings: readonly Mapping[]): Promise<Mapping[]> {
   const served = new Map(
     await Promise.all(
       [...new Set(mappings.map(({ stream }) => stream))].map(async (stream) => {
         const answer = await isThere(store, stream).catch((error: unknown) => {
-          if (error instanceof AppError && error.code === "definition_damaged") return false;
+          if (isUnusable(error)) return false;
           throw error;
         });
         return [stream, answer] as const;

@@ -2,13 +2,21 @@
  * Decides which messages of an application clients get, and in which form. The published definition's rules are applied
  * at delivery. So a change of the rules needs no change of stored messages, of which there may be many.
  */
+
 import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import { readableBy } from "../../entry/model/fields.ts";
+import { ofFields, readableBy } from "../../entry/model/fields.ts";
 import { type Choice, presentValues } from "../../entry/model/localize.ts";
 import { maskValues } from "../../entry/model/masking.ts";
+import { withNames } from "../../entry/model/names.ts";
 import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, type LiveCopy, type Tombstone, viewWith } from "../../entry/model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  type LiveCopy,
+  type StoredCopy,
+  type Tombstone,
+  viewWith,
+} from "../../entry/model/snapshot.ts";
 import { isObject } from "../../kernel/json.ts";
 import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
@@ -23,10 +31,10 @@ const READER = "public";
 export interface PublicMessage {
   message: StoredMessage;
   address: EntryAddress;
-  body: LiveCopy | Tombstone;
+  body: StoredCopy | Tombstone;
 }
 
-export type PublicCopy = PublicMessage & { body: LiveCopy };
+export type PublicCopy = PublicMessage & { body: StoredCopy };
 
 /** The properties of an entry's newest revision that decide whether clients receive its published copy. */
 export type HeadState = Pick<EntrySnapshot, "status" | "revision" | "publishedRevision" | "liveTo">;
@@ -48,7 +56,7 @@ export function publicMessage(orb: string, message: StoredMessage): PublicMessag
   const body = bodyOf(message);
   if (body === undefined || body.id !== address.id || !Number.isSafeInteger(body.revision)) return undefined;
   if (body.tombstone !== true && !isObject(body.values)) return undefined;
-  return { message, address, body: body as unknown as LiveCopy | Tombstone };
+  return { message, address, body: body as unknown as StoredCopy | Tombstone };
 }
 
 function bodyOf(message: StoredMessage): Record<string, unknown> | undefined {
@@ -69,7 +77,10 @@ export function isCopy(read: PublicMessage): read is PublicCopy {
  * Returns whether the published copy of an entry is still current. `unread` means that this process has not read the
  * newest revision yet. `withdrawn` never becomes `live` again, because a later publication has a new revision number.
  */
-export function copyState(copy: LiveCopy, head: HeadState | undefined): "live" | "withdrawn" | "unread" {
+export function copyState(
+  copy: Pick<StoredCopy, "revision">,
+  head: HeadState | undefined,
+): "live" | "withdrawn" | "unread" {
   if (head === undefined || head.revision < copy.revision) return "unread";
   return head.status === "PUBLISHED" && head.publishedRevision === copy.revision ? "live" : "withdrawn";
 }
@@ -94,7 +105,7 @@ export function project(
   // Do not check `validFrom` here. The broker published the copy at that time, and a slow clock of this host would drop
   // it.
   if (until !== undefined && until <= now) return undefined;
-  return { event: copyEvent(body, readableBy(schema, PUBLIC, false)), until };
+  return { event: copyEvent(withNames(schema, body), readableBy(schema, PUBLIC, false)), until };
 }
 
 function tombstoneEvent(stored: Tombstone, definition: CompiledSchema | undefined): Record<string, unknown> {
@@ -105,7 +116,8 @@ function tombstoneEvent(stored: Tombstone, definition: CompiledSchema | undefine
 
 function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unknown> {
   const named = { module: schema.module, schema: schema.id };
-  return { v: copy.v, ...viewWith(copy, shownValues(schema, copy.values), named) };
+  const values = schema.omitted.length === 0 ? copy.values : ofFields(schema, copy.values);
+  return { v: copy.v, ...viewWith(copy, shownValues(schema, values), named) };
 }
 
 /** Clients of a stream cannot choose a language, so they get all translations. */

@@ -9,11 +9,12 @@ import { type Command, shownKey, useCommands } from "../../state/commands.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Icon, type IconName } from "../../ui/icon.tsx";
-import { LinkButton } from "../../ui/link.tsx";
+import { Link } from "../../ui/link.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import type { Rights } from "../rights.ts";
 import type { Draft } from "./draft.ts";
 import type { Saving } from "./saving.ts";
+import type { Waiting } from "./waiting.ts";
 
 interface Act {
   id: string;
@@ -29,7 +30,7 @@ export function Actions({
   draft,
   rights,
   saving,
-  save,
+  waiting,
   path,
   place,
 }: {
@@ -37,8 +38,8 @@ export function Actions({
   draft: Draft;
   rights: Rights;
   saving: Saving;
-  /** Validates the form, then saves the entry. */
-  save: (publish: boolean) => void;
+  /** Saves the entry, after its files are uploaded. */
+  waiting: Waiting;
   /** Path of the schema's entries. */
   path: string;
   place: EntryPlace;
@@ -46,7 +47,9 @@ export function Actions({
   const [, go] = useLocation();
   const isChanged = draft.changed.length > 0;
   const mayPublish = rights.may("publish");
-  const canSave = rights.readOnly === undefined && (isChanged || entry === undefined);
+  const { save, wanted } = waiting;
+  const isUploading = waiting.text !== undefined;
+  const canSave = rights.readOnly === undefined && (isChanged || isUploading || entry === undefined);
   const newer =
     entry !== undefined && entry.publishedRevision !== null && entry.publishedRevision < entry.revision;
   const status = entry?.status;
@@ -54,7 +57,7 @@ export function Actions({
     mayPublish &&
     status !== "ARCHIVED" &&
     (canSave || (entry !== undefined && !isChanged && (status !== "PUBLISHED" || newer)));
-  const writes = entry === undefined || isChanged;
+  const writes = entry === undefined || isChanged || isUploading;
   const publishText = t(writes ? "entry.savePublish" : "entry.publish");
   const more: (Act | false)[] = [
     status === "PUBLISHED" &&
@@ -161,32 +164,35 @@ export function Actions({
   if (acts.length === 0 && rights.readOnly !== undefined) return null;
   return (
     <div class="entry-actions">
-      {publishable ? (
-        <Button
-          kind="primary"
-          busy={saving.busy === "publish"}
-          disabled={saving.busy !== undefined && saving.busy !== "publish"}
-          title={shownKey("mod+Enter")}
-          onClick={() => save(true)}
-        >
-          {publishText}
-        </Button>
-      ) : null}
-      {rights.readOnly === undefined ? (
-        <Button
-          kind={publishable || !canSave ? "plain" : "primary"}
-          busy={saving.busy === "save"}
-          disabled={!canSave || (saving.busy !== undefined && saving.busy !== "save")}
-          title={shownKey("mod+s")}
-          onClick={() => save(false)}
-        >
-          {t("entry.saveDraft")}
-        </Button>
-      ) : null}
+      <div class="entry-buttons">
+        {publishable ? (
+          <Button
+            kind="primary"
+            busy={saving.busy === "publish" || wanted === "publish"}
+            disabled={saving.busy !== undefined && saving.busy !== "publish"}
+            title={shownKey("mod+Enter")}
+            onClick={() => save(true)}
+          >
+            {publishText}
+          </Button>
+        ) : null}
+        {rights.readOnly === undefined ? (
+          <Button
+            kind={publishable || !canSave ? "plain" : "primary"}
+            busy={saving.busy === "save" || wanted === "save"}
+            disabled={!canSave || (saving.busy !== undefined && saving.busy !== "save")}
+            title={shownKey("mod+s")}
+            onClick={() => save(false)}
+          >
+            {t("entry.saveDraft")}
+          </Button>
+        ) : null}
+      </div>
       {isNext ? (
-        <LinkButton to={`${path}/new`} icon="plus">
-          {t("table.newEntry")}
-        </LinkButton>
+        <Link to={`${path}/new`} class="button square" title={t("table.newEntry")}>
+          <Icon name="plus" />
+          <span class="sr-only">{t("table.newEntry")}</span>
+        </Link>
       ) : null}
       {acts.length === 0 ? null : (
         <Menu

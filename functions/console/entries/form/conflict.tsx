@@ -1,7 +1,7 @@
 /** Resolves an edit conflict. The user chooses one version of each value, and then saves. */
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import type { EntryItem } from "../../api/entries.ts";
-import { Shown } from "../../fields/shown.tsx";
 import {
   type Cell,
   type Conflict,
@@ -10,32 +10,36 @@ import {
   pointerOf,
   withValue,
 } from "../../model/cells.ts";
+import type { OrbModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
 import { StateBadge } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { Time } from "../../ui/time.tsx";
 import { cellLabel } from "../difference.tsx";
+import { Pair } from "../pair.tsx";
 
 type Side = "mine" | "theirs";
 
 function Row({
   conflict: { cell, mine, theirs, by },
+  orb,
   chosen,
   choose,
 }: {
   conflict: Conflict;
+  orb: OrbModel;
   chosen: Side | undefined;
   choose: (side: Side) => void;
 }) {
   const name = pointerOf(cell);
-  const side = (which: Side, value: unknown, text: string) => (
+  const side = (which: Side, value: ComponentChildren, text: string) => (
     <label class={`conflict-side ${chosen === which ? "chosen-side" : ""}`}>
       <span>
         <input type="radio" name={name} checked={chosen === which} onChange={() => choose(which)} />
         <strong>{text}</strong>
       </span>
-      <Shown field={cell.field} value={value} />
+      <div lang={cell.language}>{value}</div>
     </label>
   );
   return (
@@ -44,14 +48,21 @@ function Row({
         {cellLabel(cell)}
         {by === "both" ? <span class="error"> {t("entry.bothChanged")}</span> : null}
       </legend>
-      {side("theirs", theirs, t(by === "me" ? "entry.before" : "entry.theirs"))}
-      {side("mine", mine, t(by === "them" ? "entry.before" : "entry.mine"))}
+      <Pair {...{ cell, orb }} before={theirs} after={mine}>
+        {(their, my) => (
+          <>
+            {side("theirs", their, t(by === "me" ? "entry.before" : "entry.theirs"))}
+            {side("mine", my, t(by === "them" ? "entry.before" : "entry.mine"))}
+          </>
+        )}
+      </Pair>
     </fieldset>
   );
 }
 
 export function ConflictDialog({
   cells,
+  orb,
   base,
   mine,
   theirs,
@@ -61,6 +72,7 @@ export function ConflictDialog({
   onChosen,
 }: {
   cells: readonly Cell[];
+  orb: OrbModel;
   base: Content;
   mine: Content;
   theirs: EntryItem;
@@ -115,7 +127,7 @@ export function ConflictDialog({
       {conflicts.map((conflict) => (
         <Row
           key={pointerOf(conflict.cell)}
-          conflict={conflict}
+          {...{ conflict, orb }}
           chosen={sides[pointerOf(conflict.cell)]}
           choose={(side) => setSides({ ...sides, [pointerOf(conflict.cell)]: side })}
         />

@@ -4,9 +4,24 @@ import { useLocation, useSearchParams } from "wouter-preact";
 import { type Fault, isProblem } from "../../../../shared/client/problem.ts";
 import { type Caller, isPlatformAdmin } from "../../api/caller.ts";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
-import type { EntryTarget } from "../../fields/kind.ts";
-import { type Content, cellsOf, plainValue, pointerOf, windowCells } from "../../model/cells.ts";
-import { type ModuleModel, type OrbModel, type SchemaModel, titleField, titleOf } from "../../model/orb.ts";
+import type { EntryTarget } from "../../fields/parts/kind.ts";
+import { isSingleReference, useTargetName } from "../../fields/parts/target.tsx";
+import {
+  type Content,
+  cellsOf,
+  plainLanguage,
+  plainValue,
+  pointerOf,
+  windowCells,
+} from "../../model/cells.ts";
+import {
+  type ModuleModel,
+  type OrbModel,
+  refsOf,
+  type SchemaModel,
+  titleField,
+  titleOf,
+} from "../../model/orb.ts";
 import { orbLink } from "../../shell/nav.ts";
 import { leaveFreely, useLeaveGuard } from "../../state/leave.ts";
 import { t } from "../../texts/t.ts";
@@ -19,16 +34,19 @@ import { useNames } from "../names.ts";
 import { rightsOf } from "../rights.ts";
 import { Actions } from "./actions.tsx";
 import { ConflictDialog } from "./conflict.tsx";
+import { type Creation, CreationDialog, mayCreateTarget } from "./creation.tsx";
 import { useDraft } from "./draft.ts";
-import { FieldEditor, type FormContext } from "./field.tsx";
 import { forgetDraft, keptKey } from "./kept.ts";
 import { focusFault, Notice } from "./notice.tsx";
 import { Panel } from "./panel.tsx";
+import type { FormContext } from "./parts/context.ts";
+import { Sections } from "./parts/sections.tsx";
 import { TryRules } from "./rules.tsx";
 import { useSaving } from "./saving.ts";
 import { Schedule } from "./schedule.tsx";
 import { Status } from "./status.tsx";
 import { Variants } from "./variants.tsx";
+import { useWaiting } from "./waiting.ts";
 
 export function Editor({
   caller,
@@ -67,8 +85,9 @@ export function Editor({
   const keyOf = (id: string) => keptKey(caller.account, orb.id, module.id, schema.id, id);
   const key = keyOf(entry?.id ?? `new/${search.get("from") ?? ""}`);
   const draft = useDraft({ entry, start, schema, cells, key });
-  const nameOf = useNames(caller);
+  const nameOf = useNames(caller, orb.id);
   const [target, setTarget] = useState<EntryTarget>();
+  const [creation, setCreation] = useState<Creation>();
   const [revealed, setRevealed] = useState<Content>();
   /** Parse errors of inputs, by the JSON Pointer of the cell (one value in one language and market). */
   const typed = useRef(new Map<string, string>());
@@ -104,16 +123,20 @@ export function Editor({
     },
   });
   const isChanged = draft.changed.length > 0;
-  useLeaveGuard(isChanged, async () => {
-    const leaves = await confirm({
-      title: t("entry.leaveTitle"),
-      text: t("entry.leaveText", { count: draft.changed.length }),
-      action: t("entry.leave"),
-      danger: true,
-    });
-    if (leaves) forgetDraft(key);
-    return leaves;
-  });
+  // Text that is not valid yet, such as half a JSON value, is a change too.
+  useLeaveGuard(
+    () => isChanged || typed.current.size > 0 || waiting.isUploading(),
+    async () => {
+      const leaves = await confirm({
+        title: t("entry.leaveTitle"),
+        text: t("entry.leaveText", { count: Math.max(1, draft.changed.length) }),
+        action: t("entry.leave"),
+        danger: true,
+      });
+      if (leaves) forgetDraft(key);
+      return leaves;
+    },
+  );
   const language = orb.languages.find((tag) => tag === search.get("language"));
   const market = orb.markets.find((name) => name === search.get("market"));
   const show = (chosen: Readonly<Partial<Record<"language" | "market", string | undefined>>>) =>
@@ -143,20 +166,21 @@ export function Editor({
     if (hidden.length > 0) show({ language: undefined, market: undefined });
     focusFault();
   }, [saving.problem]);
-  const save = (publish: boolean) => {
+  const waiting = useWaiting((publish) => {
     const found = [...typed.current].map(([path, message]) => ({ path, code: "typed", message }));
     setChecked(found);
     setTouched(new Set());
     if (found.length > 0) focusFault();
     else void saving.save(publish);
-  };
+  });
   const context: FormContext = {
     orb,
+    schema,
     managed,
     draft: draft.content,
     faults,
     readOnly: rights.readOnly,
-    writable: rights.writable,
+    ...{ writable: rights.writable, mayField: rights.mayField },
     language,
     market,
     revealed,
@@ -172,14 +196,25 @@ export function Editor({
       if (message === undefined) typed.current.delete(pointerOf(cell));
       else typed.current.set(pointerOf(cell), message);
     },
+    upload: (cell, progress) => waiting.report(pointerOf(cell), progress),
     open: setTarget,
+    create: (field) =>
+      mayCreateTarget(caller, orb, field) ? (name, pick) => setCreation({ field, name, pick }) : undefined,
   };
   const named = titleField(schema);
   const isPublishable = module.type !== "TRANSACTIONS" && module.type !== "SETTINGS";
+  // An entry without a text is named after the entry that it refers to.
+  const own = `${orb.id}/${module.id}/${schema.id}`;
+  const naming = named === undefined ? schema.fields.find(isSingleReference) : undefined;
+  const namedAfter = naming === undefined ? "" : plainValue(entry?.values[naming.name]);
+  const { name: foundName } = useTargetName(
+    (naming === undefined ? undefined : refsOf(naming)[0]) ?? own,
+    namedAfter,
+  );
   const title =
     entry === undefined
       ? t("entry.newTitle", { name: titleOf(schema) })
-      : (named === undefined ? "" : plainValue(entry.values[named.name])) || entry.id;
+      : (named === undefined ? foundName : plainValue(entry.values[named.name])) || entry.id;
   const newer = entry !== undefined && isChanged && entry.revision > draft.base.revision;
   const gone =
     entry !== undefined &&
@@ -190,6 +225,11 @@ export function Editor({
     <Page
       wide
       title={title}
+      language={
+        entry === undefined || named === undefined
+          ? undefined
+          : plainLanguage(entry.values[named.name], named)
+      }
       path={[
         { label: titleOf(orb), to: orbLink(orb.id) },
         { label: titleOf(schema), to: path },
@@ -242,22 +282,30 @@ export function Editor({
               event.preventDefault();
             }}
           >
-            {fields.map((field) => (
-              <FieldEditor key={field.name} field={field} context={context} />
-            ))}
+            <Sections fields={fields} context={context} />
           </form>
           {module.type === "RULES" ? <TryRules orb={orb.id} module={module.id} schema={schema.id} /> : null}
         </div>
         <div class="entry-side">
-          <Actions {...{ entry, draft, rights, saving, save, path, place }} />
-          {isChanged && rights.readOnly === undefined ? (
+          <Actions {...{ entry, draft, rights, saving, waiting, path, place }} />
+          {waiting.text === undefined ? null : (
             <p class="entry-unsaved" role="status">
-              {t("entry.unsaved", { count: draft.changed.length })}
+              {waiting.text}{" "}
+              {waiting.wanted === undefined ? null : (
+                <Button size="small" onClick={waiting.cancel}>
+                  {t("entry.waitNoLonger")}
+                </Button>
+              )}
+            </p>
+          )}
+          {rights.readOnly === undefined ? (
+            <p class={`entry-unsaved ${isChanged ? "" : "none"}`} role="status">
+              {isChanged ? t("entry.unsaved", { count: draft.changed.length }) : t("entry.noneUnsaved")}
             </p>
           ) : null}
           {entry === undefined ? null : (
             <Status
-              {...{ entry, place, cells, isChanged, nameOf, isPublishable }}
+              {...{ entry, place, orb, cells, isChanged, nameOf, isPublishable }}
               content={draft.content}
               history={rights.history ? `${path}/${encodeURIComponent(entry.id)}/history` : undefined}
             />
@@ -268,9 +316,12 @@ export function Editor({
           <Panel target={target} managed={managed} onClose={() => setTarget(undefined)} />
         )}
       </div>
+      {creation === undefined ? null : (
+        <CreationDialog creation={creation} onClose={() => setCreation(undefined)} />
+      )}
       {saving.meeting === undefined ? null : (
         <ConflictDialog
-          cells={cells}
+          {...{ cells, orb }}
           base={draft.base.content}
           mine={draft.content}
           theirs={saving.meeting.theirs}

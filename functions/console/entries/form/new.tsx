@@ -3,24 +3,31 @@ import { useSearchParams } from "wouter-preact";
 import { isPlatformAdmin } from "../../api/caller.ts";
 import { readEntry } from "../../api/entries.ts";
 import { type Content, newContent } from "../../model/cells.ts";
+import { shapesOf } from "../../model/orb.ts";
 import type { PageParams } from "../../shell/nav.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { Page } from "../../ui/page.tsx";
 import { Shows } from "../../ui/states.tsx";
 import { type Place, WithSchema } from "../place.tsx";
+import { rightsOf } from "../rights.ts";
 import { contentOf } from "./draft.ts";
 import { Editor } from "./editor.tsx";
+import { copyOf } from "./parts/copies.ts";
 
 /**
  * Returns the content for a copy of an entry. Omits unique and sensitive values, because two entries must not share
  * them.
  */
-function copyOf(content: Content, { schema }: Place): Content {
-  const own = new Set(
-    schema.fields.filter(({ unique, sensitive }) => unique || sensitive).map(({ name }) => name),
-  );
-  const values = Object.entries(content.values).filter(([name]) => !own.has(name));
+function contentOfCopy(content: Content, { caller, ...place }: Place): Content {
+  const { mayField } = rightsOf(caller, place, undefined);
+  const { orb, schema } = place;
+  const values = Object.entries(content.values).flatMap(([name, value]) => {
+    const field = schema.fields.find((one) => one.name === name);
+    if (field?.unique || field?.sensitive) return [];
+    const hasObjects = field !== undefined && shapesOf(field, orb).length > 0;
+    return [[name, hasObjects ? copyOf(value, field, { orb, mayField }) : value]];
+  });
   return { ...contentOf(content), values: Object.fromEntries(values) };
 }
 
@@ -32,7 +39,12 @@ function Copy({ of: id, place }: { of: string; place: Place }) {
   );
   if (entry.data !== undefined)
     return (
-      <Editor {...place} entry={undefined} start={copyOf(entry.data, place)} onStored={() => undefined} />
+      <Editor
+        {...place}
+        entry={undefined}
+        start={contentOfCopy(entry.data, place)}
+        onStored={() => undefined}
+      />
     );
   return (
     <Page title={t("entry.duplicate")}>

@@ -1,7 +1,7 @@
 /** Shows another entry in a panel beside the form. Escape closes the panel and returns the focus to the form. */
-import { useEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
 import { readTarget } from "../../api/entries.ts";
-import type { EntryTarget } from "../../fields/kind.ts";
+import type { EntryTarget } from "../../fields/parts/kind.ts";
 import { Shown } from "../../fields/shown.tsx";
 import { cellsOf, isEmpty, plainValue, pointerOf, valueAt } from "../../model/cells.ts";
 import { schemaOf, titleField } from "../../model/orb.ts";
@@ -31,7 +31,7 @@ export function Panel({
   const entry = useLoad(`orbs/${orb}/reference/${orb}/${module}/${schema}/${id}`, (signal) =>
     readTarget(place, id, signal),
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = document.activeElement;
     heading.current?.focus();
     return () => {
@@ -82,7 +82,7 @@ export function Panel({
                     <div key={pointerOf(cell)}>
                       <dt>{cellLabel(cell)}</dt>
                       <dd>
-                        <Shown field={cell.field} value={valueAt(data, cell)} />
+                        <Shown field={cell.field} value={valueAt(data, cell)} language={cell.language} />
                       </dd>
                     </div>
                   ))}

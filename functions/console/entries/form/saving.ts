@@ -155,7 +155,7 @@ export function useSaving({
     if (entry === undefined) return;
     const next = await moveEntry(place, { id: entry.id, revision: draft.base.revision }, move).catch(
       async (error: unknown) => {
-        if (move !== "archive" || !(await agreesToForce(error, t("entry.archive")))) throw error;
+        if (move !== "archive" || !(await agreesToForce(error, t("entry.archiveAnyway")))) throw error;
         return moveEntry(place, { id: entry.id, revision: draft.base.revision }, move, true);
       },
     );
@@ -213,7 +213,7 @@ export function useSaving({
         if (!sure) return;
         const target = { id: entry.id, revision: draft.base.revision };
         await removeEntry(place, target).catch(async (error: unknown) => {
-          if (!(await agreesToForce(error, t("entry.delete")))) throw error;
+          if (!(await agreesToForce(error, t("entry.deleteAnyway")))) throw error;
           await removeEntry(place, target, true);
         });
         say(t("entry.deleted"));
@@ -236,10 +236,14 @@ export function useSaving({
  */
 async function agreesToForce(error: unknown, action: string): Promise<boolean> {
   if (!isProblem(error, "referenced")) return false;
-  const { referrers } = error.body;
+  const { total, totalExact } = error.body;
+  const count = typeof total === "number" ? total : 0;
   return confirm({
     title: t("entry.referencedTitle"),
-    text: t("entry.referencedText", { count: Array.isArray(referrers) ? referrers.length : 1 }),
+    text:
+      count === 0
+        ? t("entry.referencedUnseen")
+        : t(totalExact === false ? "entry.referencedMore" : "entry.referencedText", { count }),
     action,
     danger: true,
   });

@@ -10,8 +10,8 @@ import { Button } from "../../ui/button.tsx";
 import { Field } from "../../ui/form.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { faultAt } from "../../ui/problem.tsx";
-import type { FormContext } from "./field.tsx";
-import { windowWords } from "./words.ts";
+import type { FormContext } from "./parts/context.ts";
+import { windowWords } from "./parts/words.ts";
 
 export function Schedule({
   entry,

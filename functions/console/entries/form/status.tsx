@@ -4,6 +4,7 @@
 import { useState } from "preact/hooks";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import { type Cell, type Content, differing } from "../../model/cells.ts";
+import type { OrbModel } from "../../model/orb.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { StateBadge } from "../../ui/badge.tsx";
@@ -14,7 +15,7 @@ import { ProblemBox } from "../../ui/problem.tsx";
 import { Time } from "../../ui/time.tsx";
 import { Difference } from "../difference.tsx";
 import { contentOf } from "./draft.ts";
-import { stateWords } from "./words.ts";
+import { stateWords } from "./parts/words.ts";
 
 /** Loads the published revision for a comparison with the form. Loads nothing if the form shows the same content. */
 function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
@@ -25,18 +26,10 @@ function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
   );
 }
 
-export function Status({
-  entry,
-  place,
-  cells,
-  content,
-  isChanged,
-  nameOf,
-  history,
-  isPublishable,
-}: {
+interface StatusProps {
   entry: EntryItem;
   place: EntryPlace;
+  orb: OrbModel;
   cells: readonly Cell[];
   content: Content;
   isChanged: boolean;
@@ -45,7 +38,19 @@ export function Status({
   history: string | undefined;
   /** False for transaction records and settings, which users cannot publish. */
   isPublishable: boolean;
-}) {
+}
+
+export function Status({
+  entry,
+  place,
+  orb,
+  cells,
+  content,
+  isChanged,
+  nameOf,
+  history,
+  isPublishable,
+}: StatusProps) {
   const [open, setOpen] = useState(false);
   const live = useLive(place, entry, isChanged);
   const differs = live.data === undefined ? [] : differing(cells, live.data, content);
@@ -97,7 +102,7 @@ export function Status({
       {open && live.data !== undefined ? (
         <Dialog wide title={t("entry.liveAndDraft")} onClose={() => setOpen(false)}>
           <Difference
-            cells={cells}
+            {...{ cells, orb }}
             before={{ title: t("entry.live"), content: contentOf(live.data) }}
             after={{ title: t("entry.draft"), content }}
           />

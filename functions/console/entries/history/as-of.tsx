@@ -67,7 +67,7 @@ function AsOfValues({ entry, cells, at }: { entry: EntryItem; cells: readonly Ce
             <div key={pointerOf(cell)}>
               <dt>{cellLabel(cell)}</dt>
               <dd>
-                <Shown field={cell.field} value={valueAt(entry, cell)} />
+                <Shown field={cell.field} value={valueAt(entry, cell)} language={cell.language} />
               </dd>
             </div>
           ))}

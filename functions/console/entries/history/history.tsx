@@ -6,14 +6,15 @@ import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { isPlatformAdmin } from "../../api/caller.ts";
 import {
+  type EntryItem,
   type EntryPlace,
   listRevisions,
   type RevisionItem,
   readEntry,
   restoreRevision,
 } from "../../api/entries.ts";
-import { cellsOf, plainValue, windowCells } from "../../model/cells.ts";
-import { titleField, titleOf } from "../../model/orb.ts";
+import { type Cell, cellsOf, plainValue, windowCells } from "../../model/cells.ts";
+import { type OrbModel, titleField, titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
 import { refresh } from "../../state/cache.ts";
 import { useLoad } from "../../state/load.ts";
@@ -30,34 +31,26 @@ import { rightsOf } from "../rights.ts";
 import { AsOf } from "./as-of.tsx";
 import { Comparison, Revisions } from "./revisions.tsx";
 
-function History({ place: { caller, orb, module, schema }, id }: { place: Place; id: string }) {
-  const [, go] = useLocation();
-  const [search, setSearch] = useSearchParams();
-  const place: EntryPlace = {
-    orb: orb.id,
-    module: module.id,
-    schema: schema.id,
-    managed: isPlatformAdmin(caller),
-  };
-  const path = orbLink(orb.id, "entries", module.id, schema.id);
-  const nameOf = useNames(caller);
+/** Reads the revisions of an entry page by page, newest first. */
+function useRevisions(place: EntryPlace, id: string) {
   const [older, setOlder] = useState<{ items: readonly RevisionItem[]; next: string | null }>();
-  const first = useLoad(`orbs/${orb.id}/history/${id}`, async (signal) => {
+  const first = useLoad(`orbs/${place.orb}/history/${id}`, async (signal) => {
     setOlder(undefined);
     return listRevisions(place, id, { signal });
   });
-  const entry = useLoad(`orbs/${orb.id}/history-entry/${id}`, (signal) =>
-    readEntry(place, id, { signal }),
-  ).data;
-  const cells = [
-    ...cellsOf(schema, orb),
-    ...windowCells({ validFrom: t("entry.validFrom"), validTo: t("entry.validTo") }),
-  ];
   const items = [...(first.data?.items ?? []), ...(older?.items ?? [])];
   const next = older === undefined ? (first.data?.nextCursor ?? null) : older.next;
-  const newest = items[0]?.revision ?? 1;
-  const to = Number(search.get("to") ?? newest);
-  const from = Number(search.get("from") ?? Math.max(1, to - 1));
+  const loadOlder = () =>
+    listRevisions(place, id, { cursor: next ?? undefined }).then(
+      (page) => setOlder({ items: [...(older?.items ?? []), ...page.items], next: page.nextCursor }),
+      complain,
+    );
+  return { first, items, next, loadOlder };
+}
+
+/** Returns the query parameters of the page, and a function that changes some of them. */
+function useQuery() {
+  const [search, setSearch] = useSearchParams();
   const put = (values: Readonly<Record<string, string | null>>) =>
     setSearch(
       (now) => {
@@ -69,31 +62,104 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
       },
       { replace: true },
     );
-  const restore = async (revision: number) => {
-    if (entry === undefined) return;
-    try {
-      const made = await restoreRevision(place, entry, revision);
-      refresh(`orbs/${orb.id}/`);
-      say(t("history.restored", { revision }), {
-        label: t("entry.undo"),
-        run: () =>
-          void restoreRevision(place, made, entry.revision).then(() => refresh(`orbs/${orb.id}/`), complain),
-      });
-      go(`${path}/${encodeURIComponent(id)}`);
-    } catch (error) {
-      complain(error);
-      refresh(`orbs/${orb.id}/`);
-    }
+  return [search, put] as const;
+}
+
+type Query = ReturnType<typeof useQuery>;
+
+/** Makes an earlier revision the newest one. The user can undo that. */
+async function restore(place: EntryPlace, entry: EntryItem, revision: number): Promise<boolean> {
+  const reload = () => refresh(`orbs/${place.orb}/`);
+  try {
+    const made = await restoreRevision(place, entry, revision);
+    reload();
+    say(t("history.restored", { revision }), {
+      label: t("entry.undo"),
+      run: () => void restoreRevision(place, made, entry.revision).then(reload, complain),
+    });
+    return true;
+  } catch (error) {
+    complain(error);
+    reload();
+    return false;
+  }
+}
+
+/** The revisions, and the difference between the two that the user has picked. */
+function ByRevision({
+  place,
+  id,
+  orb,
+  cells,
+  nameOf,
+  onRestore,
+  query: [search, put],
+}: {
+  place: EntryPlace;
+  id: string;
+  orb: OrbModel;
+  cells: readonly Cell[];
+  nameOf: (id: string) => string;
+  /** Undefined if the caller may not change the entry. */
+  onRestore: ((revision: number) => void) | undefined;
+  query: Query;
+}) {
+  const { first, items, next, loadOlder } = useRevisions(place, id);
+  const newest = items[0]?.revision ?? 1;
+  const to = Number(search.get("to") ?? newest);
+  const from = Number(search.get("from") ?? Math.max(1, to - 1));
+  return (
+    <Shows of={first}>
+      {() => (
+        <div class="entry-history">
+          <div class="card">
+            <p class="hint revision-head">{t("history.pick")}</p>
+            <Revisions
+              {...{ items, from, to, nameOf }}
+              onChange={(one, other) => put({ from: String(one), to: String(other) })}
+              restore={onRestore}
+            />
+            {next === null ? null : <Button onClick={() => void loadOlder()}>{t("history.older")}</Button>}
+          </div>
+          {from === to ? (
+            <p class="card hint">
+              {t(items.length === 1 && next === null ? "history.only" : "history.pickTwo")}
+            </p>
+          ) : (
+            <Comparison {...{ place, id, orb, cells }} from={Math.min(from, to)} to={Math.max(from, to)} />
+          )}
+        </div>
+      )}
+    </Shows>
+  );
+}
+
+function History({ place: { caller, orb, module, schema }, id }: { place: Place; id: string }) {
+  const [, go] = useLocation();
+  const query = useQuery();
+  const [search, put] = query;
+  const place: EntryPlace = {
+    orb: orb.id,
+    module: module.id,
+    schema: schema.id,
+    managed: isPlatformAdmin(caller),
   };
-  const loadOlder = () =>
-    listRevisions(place, id, { cursor: next ?? undefined }).then(
-      (page) => setOlder({ items: [...(older?.items ?? []), ...page.items], next: page.nextCursor }),
-      complain,
-    );
+  const list = orbLink(orb.id, "entries", module.id, schema.id);
+  const page = `${list}/${encodeURIComponent(id)}`;
+  const nameOf = useNames(caller, orb.id);
+  const entry = useLoad(`orbs/${orb.id}/history-entry/${id}`, (signal) =>
+    readEntry(place, id, { signal }),
+  ).data;
+  const cells = [
+    ...cellsOf(schema, orb),
+    ...windowCells({ validFrom: t("entry.validFrom"), validTo: t("entry.validTo") }),
+  ];
   const named = titleField(schema);
   const title = (named !== undefined && entry !== undefined && plainValue(entry.values[named.name])) || id;
   const changeable =
     entry !== undefined && rightsOf(caller, { orb, module, schema }, entry).readOnly === undefined;
+  const onRestore = (revision: number) =>
+    void (entry !== undefined && restore(place, entry, revision).then((done) => done && go(page)));
   const tab = search.get("at") !== null || search.get("tab") === "time" ? "time" : "revisions";
   return (
     <Page
@@ -101,11 +167,11 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
       title={t("history.title", { name: title })}
       path={[
         { label: titleOf(orb), to: orbLink(orb.id) },
-        { label: titleOf(schema), to: path },
-        { label: title, to: `${path}/${encodeURIComponent(id)}` },
+        { label: titleOf(schema), to: list },
+        { label: title, to: page },
       ]}
       actions={
-        <LinkButton to={`${path}/${encodeURIComponent(id)}`} icon="pencil">
+        <LinkButton to={page} icon="pencil">
           {t("history.back")}
         </LinkButton>
       }
@@ -120,44 +186,12 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
         onChange={(chosen) => put(chosen === "time" ? { tab: "time" } : { tab: null, at: null })}
       >
         {tab === "time" ? (
-          <AsOf
-            place={place}
-            id={id}
-            cells={cells}
-            at={search.get("at")}
-            onChange={(at) => put({ at, tab: "time" })}
-          />
+          <AsOf {...{ place, id, cells }} at={search.get("at")} onChange={(at) => put({ at, tab: "time" })} />
         ) : (
-          <Shows of={first}>
-            {() => (
-              <div class="entry-history">
-                <div class="card">
-                  <p class="hint revision-head">{t("history.pick")}</p>
-                  <Revisions
-                    {...{ items, from, to, nameOf }}
-                    onChange={(one, other) => put({ from: String(one), to: String(other) })}
-                    restore={changeable ? (revision) => void restore(revision) : undefined}
-                  />
-                  {next === null ? null : (
-                    <Button onClick={() => void loadOlder()}>{t("history.older")}</Button>
-                  )}
-                </div>
-                {from === to ? (
-                  <p class="card hint">
-                    {t(items.length === 1 && next === null ? "history.only" : "history.pickTwo")}
-                  </p>
-                ) : (
-                  <Comparison
-                    place={place}
-                    id={id}
-                    cells={cells}
-                    from={Math.min(from, to)}
-                    to={Math.max(from, to)}
-                  />
-                )}
-              </div>
-            )}
-          </Shows>
+          <ByRevision
+            {...{ place, id, orb, cells, nameOf, query }}
+            onRestore={changeable ? onRestore : undefined}
+          />
         )}
       </Tabs>
     </Page>

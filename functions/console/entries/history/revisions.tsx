@@ -1,6 +1,7 @@
 /** The revisions of an entry, and the difference between two of them. */
 import { type EntryPlace, type RevisionItem, readRevision } from "../../api/entries.ts";
 import type { Cell } from "../../model/cells.ts";
+import type { OrbModel } from "../../model/orb.ts";
 import { useLoad } from "../../state/load.ts";
 import { has, t } from "../../texts/t.ts";
 import { Badge } from "../../ui/badge.tsx";
@@ -34,7 +35,7 @@ export function Revisions({
   const live = items[0]?.publishedRevision ?? null;
   return (
     <ol class="entry-revisions">
-      {items.map(({ revision, operation, at, by, through }) => (
+      {items.map(({ revision, operation, at, by, through, imported }) => (
         <li key={revision} class={revision === from || revision === to ? "compared" : ""}>
           <div class="revision-picks">
             <input
@@ -55,6 +56,7 @@ export function Revisions({
           <div class="revision-words">
             <strong>{operationText(operation)}</strong>
             {revision === live ? <Badge tone="good">{t("entry.live")}</Badge> : null}
+            {imported === true ? <Badge>{t("history.imported")}</Badge> : null}
             <p class="hint">
               {t("history.number", { revision })} · {nameOf(by)} · <Time at={at} />
               {through === undefined ? null : ` · ${through}`}
@@ -79,12 +81,14 @@ export function Revisions({
 export function Comparison({
   place,
   id,
+  orb,
   cells,
   from,
   to,
 }: {
   place: EntryPlace;
   id: string;
+  orb: OrbModel;
   cells: readonly Cell[];
   from: number;
   to: number;
@@ -99,7 +103,7 @@ export function Comparison({
         {([before, after]) =>
           before === undefined || after === undefined ? null : (
             <Difference
-              cells={cells}
+              {...{ cells, orb }}
               before={{ title: t("history.number", { revision: from }), content: before }}
               after={{ title: t("history.number", { revision: to }), content: after }}
             />

@@ -1,4 +1,5 @@
 /** The footer of the table: position, changes by other users, and bulk actions. */
+import type { ComponentChildren } from "preact";
 import { formatNumber, t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { type Act, allows, type Rights } from "./bulk/bulk.ts";
@@ -51,82 +52,97 @@ function Progress({ rows }: { rows: Rows }) {
   );
 }
 
+interface BulkBarProps {
+  selected: readonly Row[];
+  rights: Rights;
+  /** Set while all entries are being selected. Aborting it cancels the selection. */
+  collecting: AbortController | undefined;
+  onAct: (act: Act) => void;
+  onExport: () => void;
+  onSelectAll: () => void;
+  onClear: () => void;
+}
+
+/** What can be done with the selected entries. @param all number of entries in the list, if it is known */
+function BulkBar({
+  all,
+  selected,
+  rights,
+  collecting,
+  onAct,
+  onExport,
+  onSelectAll,
+  onClear,
+}: BulkBarProps & { all: number | undefined }) {
+  const possible = ACTS.filter(([act, right]) => rights[right] && selected.some((item) => allows(act, item)));
+  return (
+    <div class="bulk" role="toolbar" aria-label={t("table.selection")}>
+      <strong role="status">{t("table.selected", { count: selected.length })}</strong>
+      {collecting !== undefined ? (
+        <Button size="small" onClick={() => collecting.abort()}>
+          {t("table.stop")}
+        </Button>
+      ) : all === undefined || selected.length < all ? (
+        <Button kind="quiet" size="small" onClick={onSelectAll}>
+          {all === undefined
+            ? t("table.selectEvery")
+            : t("table.selectEveryOf", { total: formatNumber(all) })}
+        </Button>
+      ) : null}
+      {collecting !== undefined
+        ? null
+        : possible.map(([act]) => (
+            <Button
+              key={act}
+              size="small"
+              class={act === "delete" ? "bad-text" : ""}
+              onClick={() => onAct(act)}
+            >
+              {t(`table.${act}`)}
+            </Button>
+          ))}
+      <Button size="small" icon="download" onClick={onExport}>
+        {t("table.export")}
+      </Button>
+      <Button kind="quiet" size="small" onClick={onClear}>
+        {t("table.clearSelection")}
+      </Button>
+    </div>
+  );
+}
+
 export function Foot({
   range,
   rows,
   total,
   news,
-  selected,
-  rights,
-  collecting,
+  remedy,
   refresh,
-  onAct,
-  onExport,
-  onSelectAll,
-  onClear,
-}: {
+  ...bulk
+}: BulkBarProps & {
   range: Range;
   rows: Rows;
   total: number | undefined;
   news: News;
-  selected: readonly Row[];
-  rights: Rights;
-  /** Set while all entries are being selected. Aborting it cancels the selection. */
-  collecting: AbortController | undefined;
+  /** What would make a slow list fast. */
+  remedy: ComponentChildren;
   refresh: () => void;
-  onAct: (act: Act) => void;
-  onExport: () => void;
-  onSelectAll: () => void;
-  onClear: () => void;
 }) {
   const { known, ended, busy } = rows;
   const all = ended ? known : total;
   const position = { first: Math.min(range.first + 1, range.end), last: range.end };
   return (
     <div class="grid-foot">
-      {selected.length === 0 ? (
+      {bulk.selected.length === 0 ? (
         <p class="hint number" role="status">
           {all === undefined
             ? t("table.position", position)
             : t("table.positionOf", { ...position, total: all })}
           {busy ? <span class="spinner" aria-hidden="true" /> : null}
-          <Progress rows={rows} />
+          <Progress rows={rows} /> {known > 0 ? remedy : null}
         </p>
       ) : (
-        <div class="bulk" role="toolbar" aria-label={t("table.selection")}>
-          <strong role="status">{t("table.selected", { count: selected.length })}</strong>
-          {collecting !== undefined ? (
-            <Button size="small" onClick={() => collecting.abort()}>
-              {t("table.stop")}
-            </Button>
-          ) : all === undefined || selected.length < all ? (
-            <Button kind="quiet" size="small" onClick={onSelectAll}>
-              {all === undefined
-                ? t("table.selectEvery")
-                : t("table.selectEveryOf", { total: formatNumber(all) })}
-            </Button>
-          ) : null}
-          {collecting !== undefined
-            ? null
-            : ACTS.filter(([act, right]) => rights[right] && selected.some((item) => allows(act, item))).map(
-                ([act]) => (
-                  <Button
-                    key={act}
-                    size="small"
-                    class={act === "delete" ? "bad-text" : ""}
-                    onClick={() => onAct(act)}
-                  >
-                    {t(`table.${act}`)}
-                  </Button>
-                ),
-              )}
-          <Button size="small" icon="download" onClick={onExport}>
-            {t("table.export")}
-          </Button>
-          <Button kind="quiet" size="small" onClick={onClear}>
-            {t("table.clearSelection")}
-          </Button>
-        </div>
+        <BulkBar all={all} {...bulk} />
       )}
       <Changes {...{ news, refresh }} />
     </div>

@@ -51,60 +51,26 @@ export interface Range {
   end: number;
 }
 
-export function Grid({
-  label,
-  rows,
-  columns,
-  orb,
-  view,
-  selected,
-  total,
-  start,
-  handle,
-  linkOf,
-  onRange,
-  onSort,
-  onToggle,
-  onSelectTo,
-  onSelectAll,
-  onSelectNone,
-  onOpen,
-}: {
-  label: string;
-  rows: Rows;
-  columns: readonly FieldModel[];
-  orb: OrbModel;
-  view: View;
-  selected: ReadonlyMap<string, unknown>;
-  total: number | undefined;
-  /** Initial scroll position in pixels. */
-  start: number;
-  handle: RefObject<GridHandle>;
-  linkOf: (id: string) => string;
-  /** Called with the visible rows. */
-  onRange: (range: Range, top: number) => void;
-  onSort: (name: string) => void;
-  onToggle: (index: number) => void;
-  /** Selects all rows between the last selected row and this row. */
-  onSelectTo: (index: number) => void;
-  onSelectAll: () => void;
-  onSelectNone: () => void;
-  onOpen: (id: string) => void;
-}) {
-  const height = useRowHeight();
-  const box = useRef<HTMLDivElement>(null);
-  const [place, setPlace] = useState({ top: start, size: 800 });
-  const [active, setActive] = useState(0);
-  const focusing = useRef(false);
-  const known = rows.known;
-  const shown = known + (rows.ended || rows.stopped || rows.error !== undefined ? 0 : WAITING);
-  const from = Math.max(0, Math.floor((Math.floor(place.top / height) - AROUND) / STEP) * STEP);
-  const until = Math.min(shown, from + Math.ceil(place.size / height) + 2 * AROUND + STEP);
-  const visible = {
-    first: Math.floor(place.top / height),
-    end: Math.ceil((place.top + place.size) / height),
-  };
+/** The part of the table that is visible: its scroll position and its height in pixels. */
+interface Viewport {
+  top: number;
+  size: number;
+}
 
+/** Returns the rows to render, from `from` to before `until`, and the visible rows. */
+function windowOf({ top, size }: Viewport, height: number, rows: Rows) {
+  const all = rows.ended || rows.stopped || rows.error !== undefined;
+  /** Number of rows with placeholders for those that load. */
+  const shown = rows.known + (all ? 0 : WAITING);
+  const from = Math.max(0, Math.floor((Math.floor(top / height) - AROUND) / STEP) * STEP);
+  const until = Math.min(shown, from + Math.ceil(size / height) + 2 * AROUND + STEP);
+  const visible = { first: Math.floor(top / height), end: Math.ceil((top + size) / height) };
+  return { shown, from, until, visible };
+}
+
+/** Follows scrolling and resizing of the table. @param start initial scroll position in pixels */
+function useViewport(box: RefObject<HTMLDivElement>, rows: Rows, height: number, start: number) {
+  const [place, setPlace] = useState<Viewport>({ top: start, size: 800 });
   useLayoutEffect(() => {
     const element = box.current;
     if (element === null) return undefined;
@@ -132,12 +98,23 @@ export function Grid({
       resized.disconnect();
     };
   }, [rows, height]);
+  return [place, setPlace] as const;
+}
 
-  useEffect(() => {
-    rows.ensure(from, until);
-    onRange({ first: visible.first, end: Math.min(visible.end, known) }, place.top);
-  }, [rows, rows.version.value, from, until, place.top]);
-
+/** The current row, which has the focus while the user moves through the table with the keyboard. */
+function useCurrentRow(
+  box: RefObject<HTMLDivElement>,
+  { known, height, setPlace }: { known: number; height: number; setPlace: (place: Viewport) => void },
+) {
+  const [active, setActive] = useState(0);
+  const focusing = useRef(false);
+  useLayoutEffect(() => {
+    if (!focusing.current) return;
+    const row = box.current?.querySelector<HTMLElement>(`[data-index="${active}"]`);
+    if (row === null || row === undefined) return;
+    focusing.current = false;
+    row.focus({ preventScroll: true });
+  });
   /** Scrolls a row into view below the sticky header, and focuses it once it is rendered. */
   const goTo = (index: number) => {
     const next = Math.max(0, Math.min(index, known - 1));
@@ -150,82 +127,148 @@ export function Grid({
     setActive(next);
     setPlace({ top: element.scrollTop, size: element.clientHeight });
   };
-  useLayoutEffect(() => {
-    if (!focusing.current) return;
-    const row = box.current?.querySelector<HTMLElement>(`[data-index="${active}"]`);
-    if (row === null || row === undefined) return;
-    focusing.current = false;
-    row.focus({ preventScroll: true });
-  });
-
-  const focused = () => box.current?.contains(document.activeElement) === true;
-  const step = (by: number, extend = false) => {
+  /** Moves the focus by a number of rows, and returns the row that has it then. */
+  const step = (by: number): number => {
     // If no row has the focus, the first key press focuses the current row instead of moving to another.
-    const next = focused() ? active + by : active;
+    const focused = box.current?.contains(document.activeElement) === true;
+    const next = focused ? active + by : active;
     goTo(next);
-    if (extend) onSelectTo(Math.max(0, Math.min(next, known - 1)));
+    return Math.max(0, Math.min(next, known - 1));
+  };
+  return { active, setActive, step };
+}
+
+/** Returns by how many rows a key moves; undefined for other keys. @param page number of rows of a page */
+function movesOf(key: string, { active, known, page }: { active: number; known: number; page: number }) {
+  const moves: Readonly<Record<string, number>> = {
+    ArrowDown: 1,
+    j: 1,
+    J: 1,
+    ArrowUp: -1,
+    k: -1,
+    K: -1,
+    PageDown: page,
+    PageUp: -page,
+    Home: -active,
+    End: known - 1 - active,
+  };
+  return moves[key];
+}
+
+/** The headings of the columns. Those of sortable columns are buttons. */
+function headings(columns: readonly FieldModel[], sort: string, onSort: (name: string) => void) {
+  return columns.map((field) => {
+    const sortable = isSortable(field);
+    const down = sort === `-${field.name}`;
+    const sorted = down || sort === field.name;
+    return (
+      <th
+        key={field.name}
+        scope="col"
+        role="columnheader"
+        class={`${widthOf(field)} ${sortable ? "sortable" : ""}`}
+        aria-sort={sorted ? (down ? "descending" : "ascending") : undefined}
+      >
+        {sortable ? (
+          <button type="button" class="sort" onClick={() => onSort(field.name)}>
+            {labelOf(field)}
+            {sorted ? <Icon name={down ? "arrowDown" : "arrowUp"} size={13} /> : null}
+          </button>
+        ) : (
+          labelOf(field)
+        )}
+      </th>
+    );
+  });
+}
+
+/** The heading of the check boxes, which selects all rows. */
+function SelectAll({ selected, known, onChange }: { selected: number; known: number; onChange: () => void }) {
+  return (
+    <th scope="col" role="columnheader" class="c-check">
+      <input
+        type="checkbox"
+        aria-label={t("table.selectAll")}
+        checked={selected > 0}
+        indeterminate={selected > 0 && selected < known}
+        onChange={onChange}
+      />
+      <span class="narrow-only" aria-hidden="true">
+        {t("table.sortBy")}
+      </span>
+    </th>
+  );
+}
+
+export interface GridProps {
+  label: string;
+  rows: Rows;
+  columns: readonly FieldModel[];
+  orb: OrbModel;
+  view: View;
+  selected: ReadonlyMap<string, unknown>;
+  total: number | undefined;
+  /** Initial scroll position in pixels. */
+  start: number;
+  handle: RefObject<GridHandle>;
+  linkOf: (id: string) => string;
+  /** Called with the visible rows. */
+  onRange: (range: Range, top: number) => void;
+  onSort: (name: string) => void;
+  onToggle: (index: number) => void;
+  /** Selects all rows between the last selected row and this row. */
+  onSelectTo: (index: number) => void;
+  onSelectAll: () => void;
+  onSelectNone: () => void;
+  onOpen: (id: string) => void;
+}
+
+/** Moves through the rows with the keyboard, and acts on the current one. */
+function useGridKeys(
+  { rows, selected, handle, onToggle, onSelectTo, onSelectNone, onOpen }: GridProps,
+  box: RefObject<HTMLDivElement>,
+  { active, step, page }: { active: number; step: (by: number) => number; page: number },
+): (event: KeyboardEvent) => void {
+  const move = (by: number, extend = false) => {
+    const next = step(by);
+    if (extend) onSelectTo(next);
   };
   useImperativeHandle(handle, () => ({
-    step,
+    step: move,
     toggle: () => onToggle(active),
     top: () => box.current?.scrollTo({ top: 0 }),
   }));
-
-  const onKeyDown = (event: KeyboardEvent) => {
+  return (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     const target = event.target instanceof HTMLElement ? event.target : null;
     const onRow = target?.getAttribute("role") === "row";
-    const page = Math.max(1, Math.floor(place.size / height) - 2);
-    const moves: Readonly<Record<string, number>> = {
-      ArrowDown: 1,
-      j: 1,
-      J: 1,
-      ArrowUp: -1,
-      k: -1,
-      K: -1,
-      PageDown: page,
-      PageUp: -page,
-      Home: -active,
-      End: known - 1 - active,
-    };
-    const by = moves[event.key];
+    const by = movesOf(event.key, { active, known: rows.known, page });
     const id = rows.at(active)?.id;
-    if (by !== undefined) step(by, event.shiftKey);
+    if (by !== undefined) move(by, event.shiftKey);
     else if (event.key === "x" || (event.key === " " && onRow)) onToggle(active);
     else if (event.key === "Escape" && selected.size > 0) onSelectNone();
     else if (event.key === "Enter" && onRow && id !== undefined) onOpen(id);
     else return;
     event.preventDefault();
   };
+}
 
-  const head = useMemo(
-    () =>
-      columns.map((field) => {
-        const sortable = isSortable(field);
-        const down = view.sort === `-${field.name}`;
-        const sorted = down || view.sort === field.name;
-        return (
-          <th
-            key={field.name}
-            scope="col"
-            role="columnheader"
-            class={`${widthOf(field)} ${sortable ? "sortable" : ""}`}
-            aria-sort={sorted ? (down ? "descending" : "ascending") : undefined}
-          >
-            {sortable ? (
-              <button type="button" class="sort" onClick={() => onSort(field.name)}>
-                {labelOf(field)}
-                {sorted ? <Icon name={down ? "arrowDown" : "arrowUp"} size={13} /> : null}
-              </button>
-            ) : (
-              labelOf(field)
-            )}
-          </th>
-        );
-      }),
-    [columns, view.sort, onSort],
-  );
-
+export function Grid(props: GridProps) {
+  const { label, rows, columns, orb, view, selected, total, start, linkOf, onRange, onSort } = props;
+  const { onToggle, onSelectTo, onSelectAll, onOpen } = props;
+  const height = useRowHeight();
+  const box = useRef<HTMLDivElement>(null);
+  const [place, setPlace] = useViewport(box, rows, height, start);
+  const { known } = rows;
+  const { shown, from, until, visible } = windowOf(place, height, rows);
+  const { active, setActive, step } = useCurrentRow(box, { known, height, setPlace });
+  const page = Math.max(1, Math.floor(place.size / height) - 2);
+  const onKeyDown = useGridKeys(props, box, { active, step, page });
+  useEffect(() => {
+    rows.ensure(from, until);
+    onRange({ first: visible.first, end: Math.min(visible.end, known) }, place.top);
+  }, [rows, rows.version.value, from, until, place.top]);
+  const head = useMemo(() => headings(columns, view.sort, onSort), [columns, view.sort, onSort]);
   const body = [];
   for (let index = from; index < until; index++) {
     const item = rows.at(index);
@@ -241,25 +284,13 @@ export function Grid({
       />,
     );
   }
-  const some = selected.size > 0;
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the table inside has the roles, and its rows have the focus.
     <div class="grid-box" ref={box} onKeyDown={onKeyDown}>
       <table role="grid" aria-label={label} aria-rowcount={rows.ended ? known : (total ?? -1)} class="grid">
         <thead>
           <tr role="row">
-            <th scope="col" role="columnheader" class="c-check">
-              <input
-                type="checkbox"
-                aria-label={t("table.selectAll")}
-                checked={some}
-                indeterminate={some && selected.size < known}
-                onChange={onSelectAll}
-              />
-              <span class="narrow-only" aria-hidden="true">
-                {t("table.sortBy")}
-              </span>
-            </th>
+            <SelectAll selected={selected.size} known={known} onChange={onSelectAll} />
             {head}
           </tr>
         </thead>

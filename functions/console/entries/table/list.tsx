@@ -8,16 +8,14 @@ import { codeLink } from "../../shell/nav.ts";
 import { useCommands } from "../../state/commands.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
-import { complain } from "../../ui/toast.tsx";
 import type { Rights } from "./bulk/bulk.ts";
 import { BulkDialog, type BulkTask } from "./bulk/bulk-dialog.tsx";
-import { readAll } from "./bulk/export.ts";
 import { ExportDialog } from "./bulk/export-dialog.tsx";
 import { columnsOf } from "./columns.tsx";
 import { isServed, MOST, NO_NEWS, useFollow } from "./data/follow.ts";
 import { useChanges } from "./data/fresh.ts";
 import { nameOf } from "./data/names.ts";
-import type { Row } from "./data/rows.ts";
+import type { Rows } from "./data/rows.ts";
 import { readColumns, writeColumns } from "./data/stored.ts";
 import { listQuery, useRows } from "./data/use-rows.ts";
 import {
@@ -33,20 +31,12 @@ import {
 } from "./data/view.ts";
 import { Changes, Foot } from "./foot.tsx";
 import { Grid, type GridHandle, type Range } from "./grid.tsx";
+import { useSelection } from "./selection.ts";
+import { Remedy, Slow } from "./slow.tsx";
 import { Toolbar } from "./toolbar.tsx";
 import { Nothing, Trouble } from "./trouble.tsx";
 
-type Selection = ReadonlyMap<string, Row>;
-const NONE: Selection = new Map();
-
-export function List({
-  place,
-  schema,
-  orb,
-  rights,
-  base,
-  version,
-}: {
+interface ListProps {
   /** Incremented when entries were imported, so that the list loads again. */
   version: number;
   place: EntryPlace;
@@ -55,45 +45,66 @@ export function List({
   rights: Rights;
   /** Path of this page. */
   base: string;
-}) {
+}
+
+/** Reads the view from the address, and the columns that the user has chosen earlier. */
+function useListView({ place, schema, orb, base }: ListProps) {
   const table = `${place.orb}/${place.module}/${place.schema}`;
   const search = useSearch();
   const [, go] = useLocation();
   const view = useMemo(() => readView(new URLSearchParams(search)), [search]);
-  const query = writeView(view);
   const [remembered, setRemembered] = useState(() => readColumns(table));
-  const names = view.columns ?? remembered ?? defaultColumns(schema);
+  const type = orb.modules.find(({ id }) => id === place.module)?.type;
+  const isRecord = type === "TRANSACTIONS" || type === "SETTINGS";
+  const names = view.columns ?? remembered ?? defaultColumns(schema, isRecord);
   const columns = useMemo(() => columnsOf(schema, names), [schema, names.join()]);
-  const list = useRows({ place, schema, orb, view, columns, drafts: rights.drafts });
+  const open = (query: string, replace = false) => go(query === "" ? base : `${base}?${query}`, { replace });
+  return {
+    table,
+    view,
+    isRecord,
+    names,
+    columns,
+    open,
+    filtered: view.filters.length > 0 || view.search !== undefined || view.status !== undefined,
+    remember(next: readonly string[] | undefined) {
+      setRemembered(next);
+      writeColumns(table, next ?? defaultColumns(schema, isRecord));
+    },
+  };
+}
+
+/** Whether the platform had to compare many entries for these rows, also after the search has ended. */
+function useSlow(rows: Rows): boolean {
+  const slow = useRef(false);
+  const compared = useRef(rows);
+  if (compared.current !== rows) slow.current = false;
+  compared.current = rows;
+  if (rows.searched > 0) slow.current = true;
+  return slow.current;
+}
+
+/** Reads the rows, follows changes by others, and reads a list again when it is asked to. */
+function useListRows(
+  { place, orb, rights, version, schema }: ListProps,
+  view: View,
+  columns: readonly FieldModel[],
+) {
+  const { drafts } = rights;
+  const list = useRows({ place, schema, orb, view, columns, drafts });
   const { rows } = list;
   // Reading this signal makes the component render again when the rows change.
   rows.version.value;
-  const [selected, setSelected] = useState<Selection>(NONE);
+  const selection = useSelection({ place, schema, columns, rows });
   const [range, setRange] = useState<Range>({ first: 0, end: 0 });
   const shown = useRef(range);
-  const anchor = useRef(0);
   const grid = useRef<GridHandle>(null);
-  const [task, setTask] = useState<BulkTask>();
-  const [exporting, setExporting] = useState(false);
-  const [collecting, setCollecting] = useState<AbortController>();
-  const conditions = listQuery({ view, drafts: rights.drafts });
+  const conditions = listQuery({ view, drafts });
   const total = useTotal(place, conditions);
   const possible = isServed(orb, place) && total.data !== undefined && total.data <= MOST;
-  const { following, news, begin } = useFollow(
-    list,
-    { place, view, drafts: rights.drafts },
-    { possible, paused: selected.size > 0 },
-  );
+  const paused = selection.selected.size > 0;
+  const { following, news, begin } = useFollow(list, { place, view, drafts }, { possible, paused });
   const [changes, clearChanges] = useChanges(rows, () => shown.current, !following);
-
-  const open = (next: string, replace = false) => go(next === "" ? base : `${base}?${next}`, { replace });
-  const change = (part: Partial<View>, replace = false) => {
-    // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
-    if (part.filters !== undefined || "status" in part || "search" in part) setSelected(NONE);
-    open(writeView({ ...view, ...part }), replace);
-  };
-  const linkOf = (id: string) => `${base}/${encodeURIComponent(id)}`;
-  const name = (item: Row) => nameOf(item, schema, orb, view);
   const refresh = () => {
     clearChanges();
     begin();
@@ -101,61 +112,30 @@ export function List({
     rows.refresh();
     void total.reload();
   };
-
   useEffect(() => {
     if (version > 0) refresh();
   }, [version]);
-
   // Retry a failed read after the user has signed in again.
   const ended = sessionEnded.value;
   useEffect(() => {
     if (!ended && rows.error !== undefined) rows.retry();
   }, [ended]);
+  return {
+    ...{ list, rows, selection, range, grid, conditions, total, refresh },
+    slow: useSlow(rows),
+    news: following ? news : { ...NO_NEWS, changed: changes },
+    show(next: Range, top: number) {
+      shown.current = next;
+      list.top = top;
+      setRange((old) => (old.first === next.first && old.end === next.end ? old : next));
+    },
+  };
+}
 
-  const select = (items: readonly Row[]) => {
-    setSelected((old) => new Map([...old, ...items.map((item): [string, Row] => [item.id, item])]));
-  };
-  const toggle = (index: number) => {
-    const item = rows.at(index);
-    if (item === undefined) return;
-    anchor.current = index;
-    setSelected((old) => {
-      const next = new Map(old);
-      if (!next.delete(item.id)) next.set(item.id, item);
-      return next;
-    });
-  };
-  const selectTo = (index: number) => {
-    const [first, last] = [Math.min(anchor.current, index), Math.max(anchor.current, index)];
-    rows.range(first, last + 1, new AbortController().signal).then(select, complain);
-  };
-  const selectKnown = () => {
-    if (selected.size > 0) setSelected(NONE);
-    else rows.range(0, rows.known, new AbortController().signal).then(select, complain);
-  };
-  const selectAll = async () => {
-    const abort = new AbortController();
-    setCollecting(abort);
-    // Request only names and states, because the selection can contain very many entries.
-    const short = new URLSearchParams(conditions);
-    short.set(
-      "fields",
-      columns[0] !== undefined && schema.fields.includes(columns[0]) ? columns[0].name : "id",
-    );
-    try {
-      for await (const items of readAll(place, short, abort.signal)) select(items);
-    } catch (error) {
-      if (!abort.signal.aborted) complain(error);
-    }
-    setCollecting(undefined);
-  };
+type Listed = ReturnType<typeof useListRows>;
 
-  const sort = (column: string) => {
-    const next = view.sort === column ? `-${column}` : view.sort === `-${column}` ? NEWEST : column;
-    change({ sort: next });
-  };
-
-  const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
+function useListCommands({ rows, grid, refresh }: Listed, code: string): void {
+  const [, go] = useLocation();
   useCommands(
     () =>
       [
@@ -173,94 +153,96 @@ export function List({
       ].map((command) => ({ ...command, group: t("table.group") })),
     [rows, code],
   );
+}
 
-  const knownValues = (field: FieldModel) => {
-    const found = new Set<string>();
-    for (let index = 0; index < Math.min(rows.known, 300) && found.size < 50; index++) {
-      const item = rows.at(index);
-      const value = item === undefined ? null : shownValue(field, storedValue(item, field), orb, view).value;
-      for (const one of Array.isArray(value) ? value : [value]) {
-        if (typeof one === "string" && one.length < 100) found.add(one);
-      }
+/** Returns values of a field in the first rows, which a filter can suggest. */
+function knownValuesIn(rows: Rows, field: FieldModel, orb: OrbModel, view: View): string[] {
+  const found = new Set<string>();
+  for (let index = 0; index < Math.min(rows.known, 300) && found.size < 50; index++) {
+    const item = rows.at(index);
+    const value = item === undefined ? null : shownValue(field, storedValue(item, field), orb, view).value;
+    for (const one of Array.isArray(value) ? value : [value]) {
+      if (typeof one === "string" && one.length < 100) found.add(one);
     }
-    return [...found].sort();
-  };
+  }
+  return [...found].sort();
+}
 
-  const filtered = view.filters.length > 0 || view.search !== undefined || view.status !== undefined;
-  const empty = rows.known === 0 && rows.ended;
+/** The table, and what explains it while it has no rows. */
+function Frame({
+  listed,
+  props,
+  view,
+  columns,
+  change,
+}: {
+  listed: Listed;
+  props: ListProps;
+  view: View;
+  columns: readonly FieldModel[];
+  change: (part: Partial<View>) => void;
+}) {
+  const { place, orb, schema, base } = props;
+  const { list, rows, selection, grid, total, show } = listed;
+  const [, go] = useLocation();
+  const linkOf = (id: string) => `${base}/${encodeURIComponent(id)}`;
+  const sort = (column: string) =>
+    change({ sort: view.sort === column ? `-${column}` : view.sort === `-${column}` ? NEWEST : column });
+  if (rows.known === 0 && rows.error !== undefined) return null;
   return (
-    <div class="entries">
-      {empty && !filtered ? null : (
-        <Toolbar
-          {...{ table, query, view, change, columns: names, managed: place.managed }}
-          context={{ schema, orb, managed: place.managed, knownValues }}
-          onOpen={open}
-          onColumns={(next) => {
-            setRemembered(next);
-            writeColumns(table, next ?? defaultColumns(schema));
-            change({ columns: next }, true);
-          }}
-          onExport={() => setExporting(true)}
-          code={code}
-        />
-      )}
-      {rows.error === undefined ? null : (
-        <Trouble
-          error={rows.error}
-          {...{ view, change }}
-          retry={() => {
-            rows.retry();
-          }}
-        />
-      )}
-      {empty ? (
-        <Nothing
-          {...{ filtered, base, rights, orb: orb.id }}
-          clear={() => change({ filters: [], search: undefined, status: undefined })}
-        />
-      ) : rows.known === 0 && rows.error !== undefined ? null : (
-        <Grid
-          label={schema.name ?? schema.id}
-          {...{ rows, columns, orb, view, selected, linkOf }}
-          total={total.data}
-          start={list.top}
-          handle={grid}
-          onRange={(next, top) => {
-            shown.current = next;
-            list.top = top;
-            setRange((old) => (old.first === next.first && old.end === next.end ? old : next));
-          }}
-          onSort={sort}
-          onToggle={toggle}
-          onSelectTo={selectTo}
-          onSelectAll={selectKnown}
-          onSelectNone={() => setSelected(NONE)}
-          onOpen={(id) => go(linkOf(id))}
-        />
-      )}
-      {empty ? (
-        <Changes {...{ news, refresh }} />
-      ) : (
-        <Foot
-          {...{ range, rows, rights, refresh }}
-          news={following ? news : { ...NO_NEWS, changed: changes }}
-          total={total.data}
-          selected={[...selected.values()]}
-          collecting={collecting}
-          onAct={(act) => setTask({ act, items: [...selected.values()] })}
-          onExport={() => setExporting(true)}
-          onSelectAll={() => void selectAll()}
-          onClear={() => setSelected(NONE)}
-        />
-      )}
+    <div class="grid-frame">
+      {rows.known === 0 && rows.searched > 0 ? (
+        <Slow {...{ rows, place, orb, schema, view, change }} />
+      ) : null}
+      <Grid
+        label={schema.name ?? schema.id}
+        {...{ rows, columns, orb, view, linkOf }}
+        selected={selection.selected}
+        total={total.data}
+        start={list.top}
+        handle={grid}
+        onRange={show}
+        onSort={sort}
+        onToggle={selection.toggle}
+        onSelectTo={selection.selectTo}
+        onSelectAll={selection.selectKnown}
+        onSelectNone={selection.clear}
+        onOpen={(id) => go(linkOf(id))}
+      />
+    </div>
+  );
+}
+
+/** The dialogs that act on the selected entries, or on all entries of the list. */
+function Dialogs({
+  listed,
+  props,
+  view,
+  task,
+  exporting,
+  filtered,
+  onClose,
+}: {
+  listed: Listed;
+  props: ListProps;
+  view: View;
+  task: BulkTask | undefined;
+  exporting: boolean;
+  filtered: boolean;
+  onClose: () => void;
+}) {
+  const { place, schema, orb, base } = props;
+  const { rows, selection, total, conditions } = listed;
+  const linkOf = (id: string) => `${base}/${encodeURIComponent(id)}`;
+  return (
+    <>
       {task === undefined ? null : (
         <BulkDialog
-          {...{ task, place, linkOf }}
-          nameOf={name}
-          onClose={() => setTask(undefined)}
+          {...{ task, place, linkOf, onClose }}
+          nameOf={(item) => nameOf(item, schema, orb, view)}
           onDone={({ changed }) => {
             rows.update(changed);
-            setSelected((old) => new Map([...old].filter(([id]) => !changed.has(id))));
+            selection.drop(changed);
             // Changed entries may no longer match the filters, or may have another position in the sort order.
             if (filtered || !isNewestFirst(view)) rows.refresh();
             void total.reload();
@@ -269,13 +251,81 @@ export function List({
       )}
       {exporting ? (
         <ExportDialog
-          {...{ place, schema, orb }}
+          {...{ place, schema, orb, onClose }}
           query={conditions}
-          ids={selected.size === 0 ? undefined : [...selected.keys()]}
+          ids={selection.selected.size === 0 ? undefined : [...selection.selected.keys()]}
           total={total.data}
-          onClose={() => setExporting(false)}
         />
       ) : null}
+    </>
+  );
+}
+
+export function List(props: ListProps) {
+  const { place, schema, orb, rights, base } = props;
+  const { managed } = place;
+  const { table, view, isRecord, names, columns, open, filtered, remember } = useListView(props);
+  const listed = useListRows(props, view, columns);
+  const { rows, selection, range, total, refresh, news, conditions } = listed;
+  const [task, setTask] = useState<BulkTask>();
+  const [exporting, setExporting] = useState(false);
+  const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
+  useListCommands(listed, code);
+  const change = (part: Partial<View>, replace = false) => {
+    // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
+    if (part.filters !== undefined || "status" in part || "search" in part) selection.clear();
+    open(writeView({ ...view, ...part }), replace);
+  };
+  const knownValues = (field: FieldModel) => knownValuesIn(rows, field, orb, view);
+  const empty = rows.known === 0 && rows.ended;
+  const selected = [...selection.selected.values()];
+  return (
+    <div class="entries">
+      {empty && !filtered ? null : (
+        <Toolbar
+          {...{ table, view, change, columns: names, isRecord, managed, code }}
+          query={writeView(view)}
+          context={{ schema, orb, managed, knownValues }}
+          onOpen={open}
+          onColumns={(next) => {
+            remember(next);
+            change({ columns: next }, true);
+          }}
+          onExport={() => setExporting(true)}
+        />
+      )}
+      {rows.error === undefined ? null : (
+        <Trouble error={rows.error} {...{ view, change }} retry={() => rows.retry()} />
+      )}
+      {empty ? (
+        <Nothing
+          {...{ filtered, base, rights, orb: orb.id }}
+          clear={() => change({ filters: [], search: undefined, status: undefined })}
+        />
+      ) : (
+        <Frame {...{ listed, props, view, columns, change }} />
+      )}
+      {empty ? (
+        <Changes {...{ news, refresh }} />
+      ) : (
+        <Foot
+          {...{ range, rows, rights, refresh, news, selected }}
+          remedy={listed.slow ? <Remedy {...{ place, orb, schema, view, change }} /> : null}
+          total={total.data}
+          collecting={selection.collecting}
+          onAct={(act) => setTask({ act, items: selected })}
+          onExport={() => setExporting(true)}
+          onSelectAll={() => void selection.selectAll(conditions)}
+          onClear={selection.clear}
+        />
+      )}
+      <Dialogs
+        {...{ listed, props, view, task, exporting, filtered }}
+        onClose={() => {
+          setTask(undefined);
+          setExporting(false);
+        }}
+      />
     </div>
   );
 }

@@ -2,14 +2,16 @@
 // biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose rows can be focused is a grid (ARIA practices).
 // biome-ignore-all lint/a11y/useFocusableInteractive: a table whose rows can be focused is a grid (ARIA practices).
 import { Component } from "preact";
+import { traitsOf } from "../../../../shared/definition/types/traits.ts";
+import { AccountName } from "../../accounts/name.tsx";
 import { kindOf } from "../../fields/index.ts";
-import type { FieldModel, OrbModel } from "../../model/orb.ts";
+import { type FieldModel, isObjects, type OrbModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
 import { Badge, StateBadge } from "../../ui/badge.tsx";
 import { CopyButton } from "../../ui/button.tsx";
 import { Link } from "../../ui/link.tsx";
 import type { Row } from "./data/rows.ts";
-import { shownValue, storedValue } from "./data/view.ts";
+import { isAccount, shownValue, storedValue } from "./data/view.ts";
 
 /** The state column. It is not a field of the schema. */
 export const STATE: FieldModel = { name: "status", type: "string", label: t("table.state") };
@@ -20,8 +22,9 @@ const ITEMS = 3;
 /** Returns the CSS class that sets a column's width. Fixed widths keep columns in place while the user scrolls. */
 export function widthOf(field: FieldModel): string {
   if (field.name === "status" || field.name === "id") return `c-${field.name}`;
-  if (field.list === true || field.type === "text" || field.type === "json") return "c-wide";
-  if (field.type === "datetime" || field.type === "date") return "c-time";
+  if (field.list === true || isObjects(field) || field.type === "text" || field.type === "json")
+    return "c-wide";
+  if (traitsOf(field.type).kind === "time") return "c-time";
   if (field.type === "boolean" || field.type === "integer") return `c-small ${kindOf(field).align ?? ""}`;
   return `c-middle ${kindOf(field).align ?? ""}`;
 }
@@ -43,22 +46,33 @@ function ValueCell({
   locale,
   market,
 }: { item: Row; field: FieldModel; orb: OrbModel } & Wish) {
+  if (isAccount(field)) return <AccountName orb={orb.id} id={String(storedValue(item, field))} />;
   const { Cell } = kindOf(field);
   const { value, from } = shownValue(field, storedValue(item, field), orb, { locale, market });
+  const language = field.translatable === true ? (from ?? locale ?? orb.languages[0]) : undefined;
   if (Array.isArray(value)) {
     const items: readonly unknown[] = value;
     return (
       <span class="cell-items">
         {items.slice(0, ITEMS).map((one, at) => (
-          <Cell key={at} field={field} value={one} />
+          <span key={at} lang={language}>
+            <Cell field={field} value={one} />
+          </span>
         ))}
         {items.length > ITEMS ? <span class="hint">+{items.length - ITEMS}</span> : null}
       </span>
     );
   }
-  if (from === undefined) return <Cell field={field} value={value} name={item.names?.[field.name]} />;
+  if (from === undefined)
+    return language === undefined ? (
+      <Cell field={field} value={value} name={item.names?.[field.name]} />
+    ) : (
+      <span lang={language}>
+        <Cell field={field} value={value} name={item.names?.[field.name]} />
+      </span>
+    );
   return (
-    <span class="standin" title={t("table.standIn", { language: from })}>
+    <span class="standin" lang={from} title={t("table.standIn", { language: from })}>
       <Cell field={field} value={value} />
       <span class="tongue">{from}</span>
     </span>

@@ -31,9 +31,24 @@ function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, sch
   };
 }
 
+/** @param create whether the caller may create entries */
+function useTableCommands(create: boolean, base: string, onImport: () => void): void {
+  const [, go] = useLocation();
+  const group = t("table.group");
+  useCommands(
+    () =>
+      create
+        ? [
+            { id: "table.new", title: t("table.newEntry"), group, key: "n", run: () => go(`${base}/new`) },
+            { id: "table.import", title: t("table.importTitle"), group, run: onImport },
+          ]
+        : [],
+    [create, base],
+  );
+}
+
 export default function EntriesTable({ params }: { params: PageParams }) {
   const { orb: orbId = "", module = "", schema: schemaId = "" } = params;
-  const [, go] = useLocation();
   const caller = useCaller(orbId).data;
   const orb = useOrb(orbId);
   const schema = schemaOf(orb.data, module, schemaId);
@@ -45,27 +60,7 @@ export default function EntriesTable({ params }: { params: PageParams }) {
   const [importing, setImporting] = useState(false);
   /** Incremented when the list must load again from its start. */
   const [version, setVersion] = useState(0);
-  useCommands(
-    () =>
-      create
-        ? [
-            {
-              id: "table.new",
-              title: t("table.newEntry"),
-              group: t("table.group"),
-              key: "n",
-              run: () => go(`${base}/new`),
-            },
-            {
-              id: "table.import",
-              title: t("table.importTitle"),
-              group: t("table.group"),
-              run: () => setImporting(true),
-            },
-          ]
-        : [],
-    [create, base],
-  );
+  useTableCommands(create, base, () => setImporting(true));
   return (
     <Page
       title={schema === undefined ? schemaId : titleOf(schema)}

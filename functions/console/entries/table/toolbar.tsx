@@ -6,7 +6,32 @@ import { ColumnsMenu, VariantSwitch } from "./columns.tsx";
 import { STATUSES, type View } from "./data/view.ts";
 import { AddFilter, Chips, Search } from "./filter/chips.tsx";
 import type { FilterContext } from "./filter/filter-form.tsx";
-import { Views } from "./views.tsx";
+import { SaveView, useViews, Views } from "./views.tsx";
+
+/** Shows only entries in one state. */
+function StateFilter({
+  value,
+  onChange,
+}: {
+  value: Status | undefined;
+  onChange: (status: Status | undefined) => void;
+}) {
+  return (
+    <select
+      class="variant"
+      aria-label={t("table.state")}
+      value={value ?? ""}
+      onChange={(event) => onChange(STATUSES.find((status) => status === event.currentTarget.value))}
+    >
+      <option value="">{t("table.anyState")}</option>
+      {STATUSES.map((status) => (
+        <option key={status} value={status}>
+          {t(`state.${status}`)}
+        </option>
+      ))}
+    </select>
+  );
+}
 
 /** The controls above the list: saved views, search, state, filters, language and columns. */
 export function Toolbar({
@@ -15,6 +40,7 @@ export function Toolbar({
   view,
   columns,
   managed,
+  isRecord,
   context,
   change,
   onOpen,
@@ -27,6 +53,8 @@ export function Toolbar({
   view: View;
   columns: readonly string[];
   managed: boolean;
+  /** Whether the entries are records or settings, which have no states. */
+  isRecord: boolean;
   context: FilterContext;
   change: (part: Partial<View>, replace?: boolean) => void;
   onOpen: (query: string) => void;
@@ -36,28 +64,14 @@ export function Toolbar({
   code: string;
 }) {
   const { schema, orb } = context;
+  const [views, keep] = useViews(table);
   return (
     <div class="grid-tools">
-      <Views {...{ table, query, onOpen }} />
+      <Views {...{ views, query, keep, onOpen }} />
       <div class="tool-row">
         <Search {...{ schema, view }} onChange={(part) => change(part, true)} />
-        {managed ? (
-          <select
-            class="variant"
-            aria-label={t("table.state")}
-            value={view.status ?? ""}
-            onChange={(event) => {
-              const { value } = event.currentTarget;
-              change({ status: value === "" ? undefined : (value as Status) });
-            }}
-          >
-            <option value="">{t("table.anyState")}</option>
-            {STATUSES.map((status) => (
-              <option key={status} value={status}>
-                {t(`state.${status}`)}
-              </option>
-            ))}
-          </select>
+        {managed && !isRecord ? (
+          <StateFilter value={view.status} onChange={(status) => change({ status })} />
         ) : null}
         <AddFilter
           context={context}
@@ -67,6 +81,7 @@ export function Toolbar({
             change({ filters: [...view.filters.filter((one) => !same(one)), filter] });
           }}
         />
+        <SaveView {...{ views, query, keep }} />
         <div class="tool-end">
           <VariantSwitch {...{ schema, orb, view }} onChange={(part) => change(part)} />
           <ColumnsMenu {...{ schema }} names={columns} onChange={onColumns} />

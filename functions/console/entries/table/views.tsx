@@ -32,24 +32,53 @@ function SaveForm({ taken, onSave }: { taken: readonly string[]; onSave: (name: 
   );
 }
 
-export function Views({
-  table,
-  query,
-  onOpen,
-}: {
-  /** Path of the table, such as `shop/catalog/product`. */
-  table: string;
+export interface ViewsProps {
+  views: readonly SavedView[];
   /** The query part of the page's URL. */
   query: string;
-  onOpen: (query: string) => void;
-}) {
+  keep: (next: readonly SavedView[]) => void;
+}
+
+/**
+ * Returns the saved views of a table, and a function that replaces them.
+ * @param table path of the table, such as `shop/catalog/product`
+ */
+export function useViews(table: string): [readonly SavedView[], (next: readonly SavedView[]) => void] {
   const [views, setViews] = useState(() => readViews(table));
-  const keep = (next: readonly SavedView[]) => {
-    setViews(next);
-    writeViews(table, next);
-  };
-  const known = query === "" || views.some((view) => view.query === query);
-  if (views.length === 0 && known) return null;
+  return [
+    views,
+    (next) => {
+      setViews(next);
+      writeViews(table, next);
+    },
+  ];
+}
+
+/** Saves the current filters and columns as a view. The button is always there, so that typing moves nothing. */
+export function SaveView({ views, query, keep }: ViewsProps) {
+  return (
+    <Popover
+      label={t("table.saveView")}
+      disabled={query === "" || views.some((view) => view.query === query)}
+      class="button square"
+      button={<Icon name="bookmark" />}
+    >
+      {(close) => (
+        <SaveForm
+          taken={views.map(({ name }) => name)}
+          onSave={(name) => {
+            close();
+            const others = views.filter((view) => view.name !== name);
+            keep([...others, { name, query }]);
+          }}
+        />
+      )}
+    </Popover>
+  );
+}
+
+export function Views({ views, query, keep, onOpen }: ViewsProps & { onOpen: (query: string) => void }) {
+  if (views.length === 0) return null;
   return (
     <nav class="views" aria-label={t("table.views")}>
       <button
@@ -88,29 +117,6 @@ export function Views({
           </span>
         );
       })}
-      {known ? null : (
-        <Popover
-          label={t("table.saveView")}
-          class="button quiet small"
-          button={
-            <>
-              <Icon name="plus" />
-              <span>{t("table.saveView")}</span>
-            </>
-          }
-        >
-          {(close) => (
-            <SaveForm
-              taken={views.map(({ name }) => name)}
-              onSave={(name) => {
-                close();
-                const others = views.filter((view) => view.name !== name);
-                keep([...others, { name, query }]);
-              }}
-            />
-          )}
-        </Popover>
-      )}
     </nav>
   );
 }

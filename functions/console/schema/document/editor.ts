@@ -6,7 +6,7 @@ import { type DryRun, type OrbDocument, type OrbState, readOrb, updateOrb } from
 import { keep, refresh } from "../../state/cache.ts";
 import { faultsOf } from "../../ui/problem.tsx";
 import { type ParsedText, parseText } from "./json-text.ts";
-import { isObject, type JsonObject, outer, same, valueAt } from "./pointer.ts";
+import { isList, isObject, type Json, type JsonObject, outer, same, valueAt } from "./pointer.ts";
 
 /** The stored revision that the changes are based on. */
 export interface Base {
@@ -61,6 +61,14 @@ function kept(orb: string): Kept | undefined {
   }
 }
 
+/** Returns whether there is nothing at a path that the user has typed. */
+const isBlank = (value: Json | undefined): boolean =>
+  value === undefined ||
+  value === null ||
+  value === "" ||
+  isObject(value) ||
+  (isList(value) && value.length === 0);
+
 /** Returns a JSON Pointer. For a missing list item, returns the pointer to its closest existing ancestor. */
 export function nearest(document: JsonObject, path: string): string {
   let inner = path;
@@ -77,6 +85,24 @@ export class Editor {
   /** JSON Pointer to the part of the document that the form shows. */
   readonly selected: Signal<string>;
   readonly faults = signal<readonly Fault[]>([]);
+  /** Paths of the inputs that the user has left. */
+  readonly touched = signal<ReadonlySet<string>>(new Set());
+  /** Whether the user has tried to save or to publish. */
+  readonly tried = signal(false);
+  /**
+   * The faults to show: all, except those of new items whose inputs are still empty, until the user has left the input.
+   * After the first attempt to save, all faults are shown.
+   */
+  readonly shownFaults = computed(() =>
+    this.tried.value
+      ? this.faults.value
+      : this.faults.value.filter(
+          ({ path }) =>
+            [...this.touched.value].some((one) => one === path || one.startsWith(`${path}/`)) ||
+            !isBlank(valueAt(this.document.value, path)) ||
+            valueAt(this.base.value.document, outer(path)) !== undefined,
+        ),
+  );
   readonly check = signal<Check>("none");
   readonly effects = signal<DryRun | undefined>(undefined);
   /** A newer revision, saved by another user, that conflicts with unsaved changes. */
@@ -102,6 +128,11 @@ export class Editor {
     this.parsed = signal(parseText(this.text.value));
     this.selected = signal(nearest(this.document.value, selected));
     if (draft !== undefined) this.meet(newest);
+  }
+
+  /** Call this when the user leaves an input. */
+  touch(path: string): void {
+    if (!this.touched.peek().has(path)) this.touched.value = new Set([...this.touched.peek(), path]);
   }
 
   /** Starts to validate unsaved changes, and to store them so that they survive a reload. */
@@ -202,6 +233,7 @@ export class Editor {
   /** @throws Problem, TypeError */
   async save(how: { publish?: boolean; force?: boolean }): Promise<void> {
     const { document, orb } = this;
+    this.tried.value = true;
     const sent = document.value;
     const { revision, publishedRevision } = this.base.value.state;
     const force = how.force === true;
@@ -224,6 +256,8 @@ export class Editor {
 
   /** Makes a stored revision the new base. Keeps edits that the user made while the request was pending. */
   took(made: OrbDocument, sent = this.document.value): void {
+    this.tried.value = false;
+    this.touched.value = new Set();
     this.base.value = baseOf(made);
     if (this.document.value === sent && !this.broken.value)
       this.#show(this.base.value.document, printed(this.base.value.document));

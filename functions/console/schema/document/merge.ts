@@ -1,4 +1,5 @@
 /** Structural diff and three-way merge of documents. */
+import { diffArrays } from "diff/lib/diff/array.js";
 import { isList, isObject, type Json, type JsonObject, same } from "./pointer.ts";
 
 /** Path to a value. Identifies list items by their property `id`, `name` or `service` instead of their index. */
@@ -105,40 +106,25 @@ export interface DiffLine {
 /** Context lines around a change. */
 const AROUND = 3;
 
+/** Maximum number of removed and added lines. Texts with more count as replaced, because comparing them takes long. */
+const MOST_LINES = 4_000;
+
 /** Compares two texts by line. */
 export function diffLines(from: string, to: string): DiffLine[] {
   const [a, b] = [from.split("\n"), to.split("\n")];
-  let start = 0;
-  while (start < a.length && start < b.length && a[start] === b[start]) start++;
-  let end = 0;
-  while (end < a.length - start && end < b.length - start && a.at(-1 - end) === b.at(-1 - end)) end++;
-  const [m, n] = [a.length - start - end, b.length - start - end];
-  const lines: DiffLine[] = a
-    .slice(0, start)
-    .map((text, at) => ({ kind: "same", text, at: [at + 1, at + 1] }));
-  // Longest common subsequence. Very long changes count as one replacement, because the table would be too large.
-  const table = m * n > 4_000_000 ? undefined : new Uint16Array((m + 1) * (n + 1));
-  const cell = (i: number, j: number) => table?.[i * (n + 1) + j] ?? 0;
-  if (table !== undefined) {
-    for (let i = m - 1; i >= 0; i--)
-      for (let j = n - 1; j >= 0; j--)
-        table[i * (n + 1) + j] =
-          a[start + i] === b[start + j] ? cell(i + 1, j + 1) + 1 : Math.max(cell(i + 1, j), cell(i, j + 1));
-  }
-  for (let i = 0, j = 0; i < m || j < n; ) {
-    const [old, now] = [a[start + i] ?? "", b[start + j] ?? ""];
-    if (table !== undefined && i < m && j < n && old === now) {
-      lines.push({ kind: "same", text: old, at: [start + ++i, start + ++j] });
-    } else if (i < m && (j >= n || cell(i + 1, j) >= cell(i, j + 1))) {
-      lines.push({ kind: "removed", text: old, at: [start + ++i, null] });
-    } else lines.push({ kind: "added", text: now, at: [null, start + ++j] });
-  }
-  for (let at = 0; at < end; at++)
-    lines.push({
-      kind: "same",
-      text: a[start + m + at] ?? "",
-      at: [start + m + at + 1, start + n + at + 1],
-    });
+  const changes = diffArrays(a, b, { maxEditLength: MOST_LINES }) ?? [
+    { value: a, added: false, removed: true },
+    { value: b, added: true, removed: false },
+  ];
+  const lines: DiffLine[] = [];
+  let [old, now] = [0, 0];
+  for (const { value, added, removed } of changes)
+    for (const text of value) {
+      if (!added) old++;
+      if (!removed) now++;
+      const kind = added ? "added" : removed ? "removed" : "same";
+      lines.push({ kind, text, at: [added ? null : old, removed ? null : now] });
+    }
   return folded(lines);
 }
 

@@ -1,25 +1,19 @@
 /** Reads and changes JSON values by JSON Pointer. Changes are immutable: they share unchanged parts. */
 
+import { pointer, unescapeSegment } from "../../../../shared/kernel/faults.ts";
+import { isObject as isAnyObject } from "../../../../shared/kernel/json.ts";
+
 export type Json = string | number | boolean | null | readonly Json[] | JsonObject;
 export interface JsonObject {
   readonly [key: string]: Json;
 }
 
 /** Returns the decoded segments of a pointer. */
-export const segmentsOf = (path: string): string[] =>
-  path
-    .split("/")
-    .slice(1)
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+export const segmentsOf = (path: string): string[] => path.split("/").slice(1).map(unescapeSegment);
 
-export const below = (path: string, ...keys: readonly (string | number)[]): string =>
-  keys.reduce<string>(
-    (whole, key) => `${whole}/${String(key).replaceAll("~", "~0").replaceAll("/", "~1")}`,
-    path,
-  );
+export const below = (path: string, ...keys: readonly (string | number)[]): string => path + pointer(keys);
 
-export const isObject = (value: unknown): value is JsonObject =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
+export const isObject = (value: unknown): value is JsonObject => isAnyObject(value);
 
 export const isList = (value: unknown): value is readonly Json[] => Array.isArray(value);
 

@@ -1,6 +1,8 @@
 /** Renames modules and schemas, and updates the references to them in the document. */
 import {
   below,
+  isList,
+  type Json,
   type JsonObject,
   listOf,
   objectOf,
@@ -29,23 +31,33 @@ export function withId(document: JsonObject, path: string, id: string): JsonObje
     if (parts[0] !== orb || parts[1] !== module || (!ofModule && parts[2] !== before)) return ref;
     return [orb, ofModule ? id : module, ofModule ? (parts[2] ?? "") : id].join("/");
   };
-  const modules = listOf(made.modules).map((one) => {
-    const schemas = listOf(objectOf(one).schemas).map((schema) => {
-      const fields = listOf(objectOf(schema).fields).map((field) => {
-        const ref = objectOf(field).ref;
-        return typeof ref === "string" && follow(ref) !== ref
-          ? { ...objectOf(field), ref: follow(ref) }
-          : field;
-      });
-      return Array.isArray(objectOf(schema).fields) ? { ...objectOf(schema), fields } : schema;
-    });
-    return Array.isArray(objectOf(one).schemas) ? { ...objectOf(one), schemas } : one;
-  });
+  const followed = (ref: Json): Json =>
+    typeof ref === "string" ? follow(ref) : isList(ref) ? ref.map(followed) : ref;
+  const renamed = (owner: Json, members: "fields" | "schemas"): Json => {
+    const object = objectOf(owner);
+    const inner = object[members];
+    if (!isList(inner)) return owner;
+    return {
+      ...object,
+      [members]: inner.map(members === "fields" ? withRef : (one) => renamed(one, "fields")),
+    };
+  };
+  const withRef = (field: Json): Json => {
+    const { ref } = objectOf(field);
+    return renamed(ref === undefined ? field : { ...objectOf(field), ref: followed(ref) }, "fields");
+  };
+  const modules = listOf(made.modules).map((one) => renamed(one, "schemas"));
+  const components = listOf(made.components).map((one) => renamed(one, "fields"));
   const member = ofModule ? "module" : "schema";
   const hooks = listOf(made.hooks).map((hook) => {
     const found = objectOf(hook);
     const fits = found[member] === before && (ofModule || found.module === module);
     return fits ? { ...found, [member]: id } : hook;
   });
-  return { ...made, modules, ...(Array.isArray(made.hooks) ? { hooks } : {}) };
+  return {
+    ...made,
+    modules,
+    ...(isList(made.components) ? { components } : {}),
+    ...(Array.isArray(made.hooks) ? { hooks } : {}),
+  };
 }

@@ -15,11 +15,14 @@ function Row({
   owner,
   faults,
   set,
+  leave,
 }: {
   attribute: Attribute;
   owner: Owner;
   faults: readonly Fault[];
   set: (value: Json | undefined) => void;
+  /** Called when the focus leaves the input. */
+  leave: () => void;
 }) {
   const id = useId();
   const key = attribute.label ?? attribute.name;
@@ -29,11 +32,11 @@ function Row({
   const error = faultAt(faults, path);
   const value = owner.object[attribute.name];
   const { control } = attribute;
-  const alone = control === "flag" || control === "unless";
-  const group = control === "several" || control === "access";
+  const alone = control === "flag" || control === "unless" || control === "allLanguages";
+  const group = control === "several" || control === "refs" || control === "access";
   const props = { attribute, owner, value, set };
   return (
-    <div class={`attribute ${attribute.half === true ? "" : "whole"}`} data-path={path}>
+    <div class={`attribute ${attribute.half === true ? "" : "whole"}`} data-path={path} onFocusOut={leave}>
       {alone || group ? (
         <fieldset class={`field ${error === undefined ? "" : "wrong"}`} aria-describedby={`${id}-notes`}>
           <legend class={alone ? "sr-only" : ""}>{t(`attribute.${key}`)}</legend>
@@ -70,7 +73,8 @@ export function AttributeForm({ editor, kind, path }: { editor: Editor; kind: Ki
           key={`${attribute.name} ${attribute.control}`}
           attribute={attribute}
           owner={owner}
-          faults={editor.faults.value}
+          faults={editor.shownFaults.value}
+          leave={() => editor.touch(below(path, attribute.name))}
           set={(value) => {
             const place = below(path, attribute.name);
             const now = editor.document.value;

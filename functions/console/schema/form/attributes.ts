@@ -2,10 +2,24 @@
  * All attributes that a document can contain, by kind of object. The form is generated from these tables. To add an
  * attribute, add a line here and a text in `en.json`.
  */
-import { FIELD_RULES, FIELD_TYPES, type FieldRules, isFieldType } from "../../model/field-types.ts";
+import {
+  FIELD_TYPE_NAMES,
+  type FieldTraits,
+  isFieldType,
+  traitsOf,
+} from "../../../../shared/definition/types/traits.ts";
 import type { TextKey } from "../../texts/t.ts";
 import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
-import { ACTS, BUILT_IN, callersOf, modulesOf, type Owner, ownHandlers, targets } from "./choices.ts";
+import {
+  ACTS,
+  BUILT_IN,
+  callersOf,
+  modulesOf,
+  type Owner,
+  ownHandlers,
+  siblings,
+  targets,
+} from "./choices.ts";
 
 export type { Owner };
 
@@ -18,6 +32,8 @@ export type Control =
   | "text"
   | "long"
   | "flag"
+  /** A flag whose value is `allLanguages`. */
+  | "allLanguages"
   /** A flag that defaults to true. */
   | "unless"
   | "number"
@@ -31,6 +47,8 @@ export type Control =
   | "lines"
   /** A list of values that have the field's type. */
   | "values"
+  /** Whether the values are of one of several `options`, and which. */
+  | "refs"
   /** A value that has the field's type, or a list of such values. */
   | "value"
   /** A limit for the field's values, or for their length. */
@@ -59,11 +77,16 @@ export interface Attribute {
   half?: boolean;
 }
 
-const rules = ({ object }: Owner): FieldRules | undefined =>
-  isFieldType(object.type) ? FIELD_RULES[object.type] : undefined;
+const rules = ({ object }: Owner): FieldTraits | undefined =>
+  isFieldType(object.type) ? traitsOf(object.type) : undefined;
 
+/** Returns the module that contains an object. Empty for the fields of components, which several modules may use. */
 const moduleOf = ({ document, path }: Owner): JsonObject =>
-  objectOf(listOf(document.modules)[Number(path.split("/")[2])]);
+  path.startsWith("/modules/") ? objectOf(listOf(document.modules)[Number(path.split("/")[2])]) : {};
+
+/** Returns whether a field belongs to objects in the values of another field, or to a component. */
+const isInside = ({ path }: Owner): boolean =>
+  path.startsWith("/components/") || /\/fields\/\d+\/fields\//.test(path);
 
 const name: Attribute = { name: "name", control: "text" };
 const description: Attribute = { name: "description", control: "long" };
@@ -75,7 +98,7 @@ const handler: Attribute = { name: "handler", control: "suggest", options: ownHa
  */
 const limit = (
   member: "min" | "max",
-  bounds: FieldRules["bounds"],
+  bounds: FieldTraits["bounds"],
   label: Attribute["name"] = member,
 ): Attribute => ({
   name: member,
@@ -85,8 +108,18 @@ const limit = (
   when: (owner) => rules(owner)?.bounds === bounds,
 });
 
+const hasPattern = (owner: Owner) => rules(owner)?.pattern === true && owner.object.pattern !== undefined;
+const isMap = (value: unknown) => typeof value === "object" && value !== null;
+/** The earlier name, or a list of them. */
+const was: readonly Attribute[] = [
+  { name: "was", control: "text", half: true, when: ({ object }) => !Array.isArray(object.was) },
+  { name: "was", control: "lines", half: true, when: ({ object }) => Array.isArray(object.was) },
+];
 const isReference = ({ object }: Owner) => object.type === "reference";
 const isFile = ({ object }: Owner) => object.type === "file";
+const isRichText = ({ object }: Owner) => object.type === "richText";
+const componentIds = ({ document }: Owner) =>
+  listOf(document.components).map((component) => textOf(objectOf(component).id));
 const hasHandler = ({ object }: Owner) => object.handler !== undefined;
 
 const ATTRIBUTES = {
@@ -95,6 +128,11 @@ const ATTRIBUTES = {
     description,
     { name: "languages", control: "lines", half: true },
     { name: "markets", control: "lines", half: true },
+  ],
+  component: [
+    { name: "id", control: "text", required: true, half: true },
+    { ...name, half: true },
+    description,
   ],
   signup: [
     { name: "signup", control: "choice", options: ["invitation", "open"], none: "invitation", half: true },
@@ -198,21 +236,76 @@ const ATTRIBUTES = {
     },
     name,
     description,
+    ...was,
   ],
-  schema: [{ name: "id", control: "id", required: true, half: true }, { ...name, half: true }, description],
+  schema: [
+    { name: "id", control: "id", required: true, half: true },
+    { ...name, half: true },
+    description,
+    ...was,
+  ],
   schemaAccess: [{ name: "access", control: "access" }],
   field: [
     { name: "name", label: "fieldName", control: "text", required: true, half: true },
-    { name: "type", control: "choice", options: FIELD_TYPES, required: true, half: true },
+    { name: "type", control: "choice", options: FIELD_TYPE_NAMES, required: true, half: true },
     { name: "label", control: "text", half: true },
     { name: "description", control: "text", half: true },
-    { name: "ref", control: "suggest", required: true, options: targets, when: isReference },
+    ...was,
+    {
+      name: "ref",
+      control: "suggest",
+      required: true,
+      options: targets,
+      when: (owner) => isReference(owner) && !Array.isArray(owner.object.ref),
+    },
+    { name: "ref", label: "refs", control: "refs", options: targets, when: isReference },
+    {
+      name: "from",
+      control: "suggest",
+      options: siblings,
+      half: true,
+      when: (owner) => owner.object.type === "slug" && !isInside(owner),
+    },
+    {
+      name: "component",
+      control: "suggest",
+      options: componentIds,
+      when: ({ object }) => object.type === "object" && object.fields === undefined,
+    },
+    {
+      name: "components",
+      control: "lines",
+      required: true,
+      when: ({ object }) => object.type === "blocks",
+    },
+    { name: "components", control: "lines", half: true, when: isRichText },
+    { name: "links", control: "lines", half: true, when: isRichText },
+    { name: "styles", control: "lines", half: true, when: isRichText },
+    { name: "marks", control: "lines", half: true, when: isRichText },
+    { name: "lists", control: "lines", half: true, when: isRichText },
     { name: "accept", control: "lines", half: true, when: isFile },
     { name: "maxSize", control: "number", half: true, when: isFile },
     { name: "variants", control: "json", half: true, when: isFile },
     { name: "public", control: "flag", half: true, when: isFile },
-    { name: "required", control: "flag", half: true },
-    { name: "list", control: "flag", half: true },
+    {
+      name: "required",
+      control: "flag",
+      half: true,
+      when: ({ object }) => object.required !== "allLanguages",
+    },
+    {
+      name: "required",
+      label: "requiredAll",
+      control: "allLanguages",
+      half: true,
+      when: ({ object }) => object.translatable === true || object.required === "allLanguages",
+    },
+    {
+      name: "list",
+      control: "flag",
+      half: true,
+      when: (owner) => owner.object.type !== "blocks" && !isRichText(owner),
+    },
     {
       name: "translatable",
       control: "flag",
@@ -243,16 +336,49 @@ const ATTRIBUTES = {
         ["list", "translatable", "marketSpecific", "sensitive"].every((flag) => owner.object[flag] !== true),
     },
     {
+      name: "collation",
+      control: "suggest",
+      options: ({ document }) => listOf(document.languages).filter((tag) => typeof tag === "string"),
+      half: true,
+      when: ({ object }) => object.type === "string" && object.list !== true && object.sensitive !== true,
+    },
+    {
       name: "search",
       control: "flag",
       half: true,
       when: (owner) => rules(owner)?.searchable === true && owner.object.sensitive !== true,
+    },
+    {
+      name: "scale",
+      control: "number",
+      required: true,
+      half: true,
+      when: ({ object }) => object.type === "decimal",
     },
     limit("min", "value"),
     limit("max", "value"),
     limit("min", "length", "minLength"),
     limit("max", "length", "maxLength"),
     { name: "pattern", control: "text", when: (owner) => rules(owner)?.pattern === true },
+    { name: "message", control: "text", when: (owner) => hasPattern(owner) && !isMap(owner.object.message) },
+    { name: "message", control: "json", when: (owner) => hasPattern(owner) && isMap(owner.object.message) },
+    { name: "group", control: "text", half: true },
+    { name: "width", control: "choice", options: ["half", "third"], none: "fullWidth", half: true },
+    {
+      name: "placeholder",
+      control: "text",
+      half: true,
+      when: (owner) => rules(owner)?.kind === "text" || rules(owner)?.kind === "number",
+    },
+    { name: "showIf", control: "json" },
+    {
+      name: "format",
+      control: "choice",
+      options: ["grouped", "plain"],
+      none: "numberFormat",
+      half: true,
+      when: (owner) => rules(owner)?.kind === "number",
+    },
     {
       name: "enum",
       control: "values",

@@ -42,6 +42,15 @@ export const callersOf = (owner: Owner): string[] => [
   ...ownHandlers(owner).map((handler) => `handler:${handler}`),
 ];
 
+/** Returns the names of the other fields in the schema of a field. */
+export function siblings({ document, path, object }: Owner): string[] {
+  const [, , module, , schema] = path.split("/");
+  const schemas = listOf(objectOf(listOf(document.modules)[Number(module)]).schemas);
+  return listOf(objectOf(schemas[Number(schema)]).fields)
+    .map((field) => textOf(objectOf(field).name))
+    .filter((name) => name !== "" && name !== object.name);
+}
+
 export const targets = ({ document }: Owner): string[] =>
   modulesOf({ document, path: "", object: {} }).flatMap(({ id, schemas }) =>
     listOf(schemas).map((schema) => `${textOf(document.id)}/${textOf(id)}/${textOf(objectOf(schema).id)}`),

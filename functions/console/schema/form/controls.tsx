@@ -1,8 +1,8 @@
 /** The inputs for the attributes of modules, schemas and fields: one input for each kind of attribute. */
 import type { ComponentType } from "preact";
 import { useId } from "preact/hooks";
+import { isFieldType, traitsOf } from "../../../../shared/definition/types/traits.ts";
 import { kindOf } from "../../fields/index.ts";
-import { FIELD_RULES, isFieldType } from "../../model/field-types.ts";
 import type { FieldModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
 import { Checkbox } from "../../ui/form.tsx";
@@ -109,6 +109,16 @@ function Flag({ value, set, attribute }: ControlProps) {
   );
 }
 
+function AllLanguages({ value, set, attribute }: ControlProps) {
+  return (
+    <Checkbox
+      label={t(`attribute.${attribute.label ?? attribute.name}`)}
+      checked={value === "allLanguages"}
+      onChange={(checked) => set(checked ? "allLanguages" : true)}
+    />
+  );
+}
+
 function Several({ value, set, attribute, owner }: ControlProps) {
   const chosen = (typeof value === "string" ? [value] : listOf(value)).map(shown);
   const options = [...new Set([...optionsOf(attribute, owner), ...chosen])];
@@ -130,6 +140,31 @@ function Several({ value, set, attribute, owner }: ControlProps) {
   );
 }
 
+/** The schemas of a reference to one of several schemas. Their order stays: an id alone belongs to the first one. */
+function Refs({ value, set, attribute, owner }: ControlProps) {
+  const chosen = listOf(value).map(shown);
+  const options = [...new Set([...chosen, ...optionsOf(attribute, owner)])];
+  return (
+    <div class="several">
+      <Checkbox
+        label={t("schema.severalRefs")}
+        checked={isList(value)}
+        onChange={(on) => set(on ? (value === undefined ? [] : [shown(value)]) : chosen[0])}
+      />
+      {isList(value)
+        ? options.map((option) => (
+            <Checkbox
+              key={option}
+              label={option}
+              checked={chosen.includes(option)}
+              onChange={(on) => set(on ? [...chosen, option] : chosen.filter((one) => one !== option))}
+            />
+          ))
+        : null}
+    </div>
+  );
+}
+
 /**
  * Returns the field definition for inputs that edit a value of the field. Omits limits, because the platform checks
  * them.
@@ -137,6 +172,7 @@ function Several({ value, set, attribute, owner }: ControlProps) {
 const modelOf = ({ object }: Owner): FieldModel => ({
   name: textOf(object.name),
   type: isFieldType(object.type) ? object.type : "string",
+  ...(typeof object.scale === "number" ? { scale: object.scale } : {}),
 });
 
 function Values({ owner, ...props }: ControlProps) {
@@ -179,7 +215,7 @@ function Value(props: ControlProps) {
 function Bound(props: ControlProps) {
   const { owner } = props;
   const { type } = owner.object;
-  const length = isFieldType(type) && FIELD_RULES[type].bounds !== "value";
+  const length = isFieldType(type) && traitsOf(type).bounds !== "value";
   return (
     <Value
       {...props}
@@ -213,10 +249,12 @@ export const CONTROLS: Readonly<Record<Control, ComponentType<ControlProps>>> = 
   long: Long,
   flag: Flag,
   unless: Flag,
+  allLanguages: AllLanguages,
   number: Whole,
   choice: Choice,
   suggest: Suggest,
   several: Several,
+  refs: Refs,
   lines: Lines,
   values: Values,
   value: Value,

@@ -7,7 +7,7 @@ import { isObject, type Json, objectOf, segmentsOf, textOf, valueAt } from "../d
 
 /** Marks a form element if there are validation errors at its path or below. */
 export function FaultMark({ editor, path, own }: { editor: Editor; path: string; own?: boolean }) {
-  const count = editor.faults.value.filter(
+  const count = editor.shownFaults.value.filter(
     (one) => one.path === path || (own !== true && one.path.startsWith(`${path}/`)),
   ).length;
   return count === 0 ? null : (
@@ -53,7 +53,7 @@ export function goTo(editor: Editor, path: string): void {
 
 /** Lists all validation errors, each with a link to its input. */
 export function FaultList({ editor }: { editor: Editor }) {
-  const faults = editor.faults.value;
+  const faults = editor.shownFaults.value;
   if (faults.length === 0) return null;
   const text = editor.text.value;
   return (

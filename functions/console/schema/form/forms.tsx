@@ -5,7 +5,6 @@ import { say } from "../../ui/toast.tsx";
 import type { Editor } from "../document/editor.ts";
 import {
   below,
-  type JsonObject,
   listOf,
   objectOf,
   segmentsOf,
@@ -13,23 +12,13 @@ import {
   valueAt,
   withItem,
   withoutItem,
+  withValue,
 } from "../document/pointer.ts";
 import { AttributeForm } from "./attribute-form.tsx";
+import { FieldList } from "./field-list.tsx";
 import { freeName, ItemList } from "./item-list.tsx";
 import { Accounts, General, ListForm } from "./orb-forms.tsx";
 import { type FormProps, Panel } from "./panel.tsx";
-
-const flags = ["required", "list", "translatable", "marketSpecific", "unique", "sensitive"] as const;
-
-const aboutField = (field: JsonObject) => (
-  <>
-    <code>{textOf(field.type)}</code>{" "}
-    {flags
-      .filter((flag) => field[flag] === true)
-      .map((flag) => t(`flag.${flag}`))
-      .join(" · ")}
-  </>
-);
 
 /** A button that removes a module or a schema, and then offers to undo the removal. */
 function Remove({ editor, path }: { editor: Editor; path: string }) {
@@ -74,11 +63,28 @@ function Lost({ editor, path }: { editor: Editor; path: string }) {
     .find((one) => one.id === id);
   return (
     <>
-      {lost.map(({ field = "", values = 0 }) => {
+      {lost.map(({ field = "", values = 0, candidates = [] }) => {
         const old = listOf(before?.fields).find((one) => objectOf(one).name === field);
         return (
           <div class="schema-notice" key={field}>
-            <p>{t("schema.lost", { field, count: values })}</p>
+            <p>
+              {t("schema.lost", { field, count: values })}
+              {candidates.length === 0 ? "" : ` ${t("schema.lostAsk")}`}
+            </p>
+            {candidates.map((name) => {
+              const at = fields.findIndex((one) => objectOf(one).name === name);
+              return at < 0 ? null : (
+                <Button
+                  key={name}
+                  size="small"
+                  onClick={() =>
+                    editor.edit(withValue(document.value, below(path, "fields", at, "was"), field))
+                  }
+                >
+                  {t("schema.renamed", { name })}
+                </Button>
+              );
+            })}
             {old === undefined ? null : (
               <Button
                 size="small"
@@ -109,24 +115,7 @@ function SchemaForm({ editor, path }: FormProps) {
     >
       <AttributeForm editor={editor} kind="schema" path={path} />
       <Lost editor={editor} path={path} />
-      <ItemList
-        editor={editor}
-        path={below(path, "fields")}
-        kind="field"
-        id="name"
-        title={t("schema.fields")}
-        add={t("schema.addField")}
-        empty={t("schema.noFields")}
-        make={(fields) => ({ name: freeName(fields, "field"), type: "string" })}
-        about={aboutField}
-        more={(field) => (
-          <details class="more">
-            <summary>{t("schema.fieldAccess")}</summary>
-            <p class="hint">{t("schema.fieldAccessHint")}</p>
-            <AttributeForm editor={editor} kind="fieldAccess" path={below(field, "access")} />
-          </details>
-        )}
-      />
+      <FieldList editor={editor} path={below(path, "fields")} />
       <AttributeForm editor={editor} kind="schemaAccess" path={path} />
     </Panel>
   );
@@ -174,7 +163,13 @@ export function Form(props: Omit<FormProps, "path">) {
   const module = /^\/modules\/\d+/.exec(selected)?.[0];
   if (schema !== undefined) return <SchemaForm key={schema} {...props} path={schema} />;
   if (module !== undefined) return <ModuleForm key={module} {...props} path={module} />;
-  if (first === "roles" || first === "uses" || first === "hooks" || first === "schedules")
+  if (
+    first === "roles" ||
+    first === "uses" ||
+    first === "hooks" ||
+    first === "schedules" ||
+    first === "components"
+  )
     return <ListForm key={first} editor={editor} list={first} onSecret={props.onSecret} />;
   if (first === "access" || first === "session" || first === "branding")
     return <Accounts {...props} path="" />;

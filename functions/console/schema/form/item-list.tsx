@@ -63,7 +63,7 @@ interface Props {
 export function ItemList(props: Props) {
   const { editor, path, title, add, empty, id = "id", make, onAdd } = props;
   const items = listOf(valueAt(editor.document.value, path)).map(objectOf);
-  const fault = editor.faults.value.find((one) => one.path === path)?.message;
+  const fault = editor.shownFaults.value.find((one) => one.path === path)?.message;
   const insert = (at: number, item: JsonObject) => {
     editor.edit(withItem(editor.document.value, path, at, item));
     editor.select(below(path, at));
@@ -108,7 +108,9 @@ function Item({
 }: Props & { item: JsonObject; at: number; count: number; insert: (at: number, item: JsonObject) => void }) {
   const own = below(path, at);
   const name = textOf(item[id]) || t("schema.unnamed");
-  const open = opens !== true && editor.selected.value === own;
+  // The open item also shows the forms of the items inside it.
+  const selected = editor.selected.value;
+  const open = opens !== true && (selected === own || selected.startsWith(`${own}/fields/`));
   const move = (to: number) => {
     if (to < 0 || to >= count) return;
     editor.edit(withMoved(editor.document.value, path, at, to));
@@ -139,7 +141,7 @@ function Item({
       document.querySelector<HTMLElement>(rowOf(below(path, at + step)))?.focus();
     } else if (event.key === "Delete") remove();
   };
-  const fault = faultAt(editor.faults.value, own);
+  const fault = faultAt(editor.shownFaults.value, own);
   return (
     <li class={`item ${open ? "open" : ""}`}>
       <div class="item-row">

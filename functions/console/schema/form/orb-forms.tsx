@@ -2,8 +2,9 @@
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import type { Editor } from "../document/editor.ts";
-import { type JsonObject, listOf, objectOf, textOf, valueAt, withItem } from "../document/pointer.ts";
+import { below, type JsonObject, listOf, objectOf, textOf, valueAt, withItem } from "../document/pointer.ts";
 import { AttributeForm } from "./attribute-form.tsx";
+import { FieldList } from "./field-list.tsx";
 import { freeName, ItemList } from "./item-list.tsx";
 import { type FormProps, Panel } from "./panel.tsx";
 
@@ -77,6 +78,14 @@ export function Accounts({ editor }: FormProps) {
 }
 
 const LISTS = {
+  components: {
+    kind: "component",
+    id: "id",
+    make: (all: readonly unknown[]) => ({
+      id: freeName(all, "component"),
+      fields: [{ name: "title", type: "string" }],
+    }),
+  },
   roles: {
     kind: "role",
     id: "id",
@@ -142,6 +151,9 @@ export function ListForm({
         empty={t(`schema.${list}None`)}
         about={aboutItem}
         {...(list === "hooks" ? { more: secretOf } : {})}
+        {...(list === "components"
+          ? { more: (path: string) => <FieldList editor={editor} path={below(path, "fields")} /> }
+          : {})}
       />
     </Panel>
   );

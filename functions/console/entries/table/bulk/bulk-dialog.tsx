@@ -30,14 +30,7 @@ function inverse(act: Act, items: readonly Row[]): Act | undefined {
   return undefined;
 }
 
-export function BulkDialog({
-  task: { act, items },
-  place,
-  nameOf,
-  linkOf,
-  onDone,
-  onClose,
-}: {
+interface BulkProps {
   task: BulkTask;
   place: EntryPlace;
   nameOf: (item: Row) => string;
@@ -45,22 +38,44 @@ export function BulkDialog({
   /** Receives the changed entries. */
   onDone: (outcome: Outcome) => void;
   onClose: () => void;
-}) {
-  const fitting = items.filter((item) => allows(act, item));
-  const skipped = items.length - fitting.length;
+}
+
+/** Says that the change is done, and offers to undo it if that is possible. */
+function sayDone(
+  { task: { act }, place, onDone }: BulkProps,
+  before: readonly Row[],
+  { changed }: Outcome,
+): void {
+  const back = inverse(act, before);
+  const now = [...changed.values()].filter((item) => item !== undefined);
+  const undo = async (how: Act) => {
+    const { signal } = new AbortController();
+    const undone = await runBulk(place, how, now, { force: false, signal, tell: () => undefined });
+    onDone(undone);
+    say(t("table.undone", { count: undone.changed.size }));
+  };
+  say(
+    t(`table.${act}Done`, { count: changed.size }),
+    back === undefined || now.length === 0
+      ? undefined
+      : { label: t("table.undo"), run: () => void undo(back) },
+  );
+}
+
+/** Runs the change, and follows its progress. `total` is 0 until it begins. */
+function useBulk(props: BulkProps) {
+  const { task, place, onDone, onClose } = props;
   const [done, setDone] = useState(0);
   const [total, setTotal] = useState(0);
   const [outcome, setOutcome] = useState<Outcome>();
   const abort = useRef<AbortController>();
-  const count = fitting.length;
-
   const run = async (some: readonly Row[], force: boolean) => {
     abort.current = new AbortController();
     setOutcome(undefined);
     setTotal(some.length);
     setDone(0);
     let drawn = 0;
-    const result = await runBulk(place, act, some, {
+    const result = await runBulk(place, task.act, some, {
       force,
       signal: abort.current.signal,
       tell: ({ changed, failed }) => {
@@ -76,27 +91,18 @@ export function BulkDialog({
       return;
     }
     onClose();
-    const back = inverse(act, some);
-    const now = [...result.changed.values()].filter((item) => item !== undefined);
-    say(
-      t(`table.${act}Done`, { count: result.changed.size }),
-      back === undefined || now.length === 0
-        ? undefined
-        : {
-            label: t("table.undo"),
-            run: () =>
-              void runBulk(place, back, now, {
-                force: false,
-                signal: new AbortController().signal,
-                tell: () => undefined,
-              }).then((undone) => {
-                onDone(undone);
-                say(t("table.undone", { count: undone.changed.size }));
-              }),
-          },
-    );
+    sayDone(props, some, result);
   };
+  return { done, total, outcome, run, stop: () => abort.current?.abort() };
+}
 
+export function BulkDialog(props: BulkProps) {
+  const { task, nameOf, linkOf, onClose } = props;
+  const { act, items } = task;
+  const { done, total, outcome, run, stop } = useBulk(props);
+  const fitting = items.filter((item) => allows(act, item));
+  const skipped = items.length - fitting.length;
+  const count = fitting.length;
   if (outcome !== undefined)
     return (
       <Results
@@ -105,10 +111,11 @@ export function BulkDialog({
       />
     );
   const running = total > 0;
-  const cancel = () => (running ? abort.current?.abort() : onClose());
+  const cancel = () => (running ? stop() : onClose());
   return (
     <Dialog
       title={t(`table.${act}Title`, { count: running ? total : count })}
+      busy={running}
       onClose={cancel}
       actions={
         <>
@@ -141,7 +148,11 @@ export function BulkDialog({
 
 /** Returns the reason why the change of an entry failed, in plain language without API terms. */
 function reasonOf(error: unknown): string {
-  if (isProblem(error, "referenced")) return t("table.referenced");
+  if (isProblem(error, "referenced")) {
+    const { total, totalExact } = error.body;
+    if (typeof total !== "number" || total === 0) return t("table.referenced");
+    return t(totalExact === false ? "table.referencedMore" : "table.referencedBy", { count: total });
+  }
   if (isProblem(error, "revision_mismatch")) return t("table.changedMeanwhile");
   const faults = isProblem(error) ? error.errors.map(({ path, message }) => `${path} ${message}`) : [];
   return [wordsOf(error), ...faults].join(" ");

@@ -59,6 +59,7 @@ export function ExportDialog({
   return (
     <Dialog
       title={all === undefined ? t("table.exportAll") : t("table.exportTitle", { count: all })}
+      busy={running}
       onClose={onClose}
       actions={
         <>

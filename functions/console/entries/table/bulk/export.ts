@@ -1,6 +1,8 @@
 /** Exports entries to a file: all data as JSON Lines, or CSV with a column for each language and market. */
+import { fieldCells, type RowCell, type RowField } from "../../../../../shared/rows/columns.ts";
+import { entryCells, entryValues, headLine, tableLine } from "../../../../../shared/rows/write.ts";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
-import type { FieldModel, OrbModel, SchemaModel } from "../../../model/orb.ts";
+import { type FieldModel, type OrbModel, type SchemaModel, shapesOf } from "../../../model/orb.ts";
 import type { Row } from "../data/rows.ts";
 
 export type Format = "ndjson" | "csv";
@@ -8,11 +10,6 @@ export type Format = "ndjson" | "csv";
 /** Maximum entries per request, and maximum ids per request. The platform allows at most 200 and 100. */
 const PAGE = 200;
 const IDS = 100;
-
-interface Column {
-  name: string;
-  value: (item: EntryItem) => unknown;
-}
 
 const PROPERTIES = [
   "id",
@@ -25,38 +22,12 @@ const PROPERTIES = [
   "updatedAt",
 ] as const;
 
-const member = (value: unknown, name: string): unknown =>
-  typeof value === "object" && value !== null ? (value as Record<string, unknown>)[name] : undefined;
-
-function columnsOf(field: FieldModel, { languages, markets }: OrbModel): Column[] {
-  const markers = field.marketSpecific === true ? markets : [undefined];
-  const tongues = field.translatable === true ? languages : [undefined];
-  return markers.flatMap((market) =>
-    tongues.map((language) => {
-      const way = [market, language].filter((part) => part !== undefined);
-      return {
-        name: [field.name, ...way].join("."),
-        value: ({ values }: EntryItem) => way.reduce<unknown>(member, values[field.name]),
-      };
-    }),
-  );
-}
-
-/** Spreadsheets run text that begins with these characters as a formula. A leading apostrophe prevents it. */
-const FORMULA = /^[=+\-@\t\r]/;
-
-function csvCell(value: unknown): string {
-  if (value === null || value === undefined) return "";
-  const text =
-    typeof value === "string"
-      ? FORMULA.test(value)
-        ? `'${value}`
-        : value
-      : typeof value === "object"
-        ? JSON.stringify(value)
-        : String(value);
-  return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
-}
+/** Returns fields with the fields of their objects, which files of entries contain. */
+export const rowFields = (fields: readonly FieldModel[], orb: OrbModel): RowField[] =>
+  fields.map((field) => {
+    const blocks = shapesOf(field, orb).map((shape) => ({ ...shape, fields: rowFields(shape.fields, orb) }));
+    return { ...field, fields: blocks[0]?.fields ?? [], blocks };
+  });
 
 /** Returns the first line of an exported file, and a function that formats an entry as a line. */
 export function formatOf(
@@ -64,16 +35,21 @@ export function formatOf(
   schema: SchemaModel,
   orb: OrbModel,
 ): { head: string; line: (item: EntryItem) => string } {
-  if (format === "ndjson") return { head: "", line: (item) => `${JSON.stringify(item)}\n` };
-  const columns: Column[] = [
-    ...PROPERTIES.map((name): Column => ({ name, value: (item) => item[name] })),
-    ...schema.fields.flatMap((field) => columnsOf(field, orb)),
+  if (format === "ndjson")
+    return {
+      head: "",
+      line: (item) => `${JSON.stringify({ ...item, values: entryValues(schema.fields, item.values) })}\n`,
+    };
+  // A field may have the name of a property.
+  const properties = PROPERTIES.filter((name) => schema.fields.every((field) => field.name !== name));
+  const cells: RowCell[] = [
+    ...properties.map((name) => ({ field: { name, type: "string" }, way: [name] })),
+    ...fieldCells(rowFields(schema.fields, orb), orb),
   ];
-  const line = (cells: readonly unknown[]) => `${cells.map(csvCell).join(",")}\r\n`;
   return {
     // The byte order mark tells spreadsheets that the text is UTF-8.
-    head: `\uFEFF${line(columns.map(({ name }) => name))}`,
-    line: (item) => line(columns.map(({ value }) => value(item))),
+    head: `\uFEFF${headLine(cells)}`,
+    line: (item) => tableLine(entryCells(cells, item)),
   };
 }
 

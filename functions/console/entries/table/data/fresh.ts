@@ -5,6 +5,8 @@ import type { Rows } from "./rows.ts";
 /** Milliseconds between two checks while the page is visible. */
 const EVERY = 60_000;
 const AT_LEAST = 5_000;
+/** Milliseconds until a check is made up for that came while rows were being read. */
+const AGAIN = 1_000;
 
 /**
  * Returns how many visible entries other users have changed since the list was read. Checks when the page becomes
@@ -22,9 +24,14 @@ export function useChanges(
     const abort = new AbortController();
     let last = performance.now();
     let busy = false;
-    const look = async (least: number) => {
-      if (document.visibilityState !== "visible" || busy || rows.busy || performance.now() - last < least)
+    let again: ReturnType<typeof setTimeout> | undefined;
+    const look = async (least: number): Promise<void> => {
+      if (document.visibilityState !== "visible" || busy || performance.now() - last < least) return;
+      if (rows.busy) {
+        clearTimeout(again);
+        again = setTimeout(() => void look(least), AGAIN);
         return;
+      }
       busy = true;
       last = performance.now();
       const { first, end } = range();
@@ -39,6 +46,7 @@ export function useChanges(
     addEventListener("focus", front);
     return () => {
       abort.abort();
+      clearTimeout(again);
       clearInterval(timer);
       document.removeEventListener("visibilitychange", front);
       removeEventListener("focus", front);

@@ -3,6 +3,7 @@ import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entri
 import {
   type FieldModel,
   type OrbModel,
+  refsOf,
   type SchemaModel,
   schemaOf,
   titleField,
@@ -12,13 +13,18 @@ import { shownValue, type View } from "./view.ts";
 type Wish = Pick<View, "locale" | "market">;
 type Names = Pick<OrbModel, "languages" | "markets">;
 
-/** Returns the schema that a reference points to, and the application and module that contain it. */
-export function targetOf(
-  field: FieldModel,
-  orb: OrbModel,
-  managed: boolean,
-): { place: EntryPlace; schema: SchemaModel | undefined } | undefined {
-  const [id, module, schema] = field.ref?.split("/") ?? [];
+/** A schema that a reference points to, and the application and module that contain it. */
+export interface Target {
+  place: EntryPlace;
+  schema: SchemaModel | undefined;
+}
+
+/** Returns the schemas that a reference may point to. */
+export const targetsOf = (field: FieldModel, orb: OrbModel, managed: boolean): Target[] =>
+  refsOf(field).flatMap((ref) => targetOf(ref, orb, managed) ?? []);
+
+function targetOf(ref: string, orb: OrbModel, managed: boolean): Target | undefined {
+  const [id, module, schema] = ref.split("/");
   if (id === undefined || module === undefined || schema === undefined) return undefined;
   return {
     place: { orb: id, module, schema, managed },
@@ -50,7 +56,7 @@ export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Na
 
 /** Finds entries that a reference may point to, by part of their name. */
 export async function findTargets(
-  { place, schema }: { place: EntryPlace; schema: SchemaModel | undefined },
+  { place, schema }: Target,
   text: string,
   signal: AbortSignal,
 ): Promise<EntryItem[]> {

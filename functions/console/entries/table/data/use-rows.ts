@@ -2,7 +2,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import { type FieldModel, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
-import { nameOf, targetOf } from "./names.ts";
+import { nameOf, targetsOf } from "./names.ts";
 import { PAGE, type Row, Rows } from "./rows.ts";
 import { conditionsOf, type View } from "./view.ts";
 
@@ -66,6 +66,10 @@ export function useRows(input: RowsInput): Kept {
       const page = await listEntries(place, { query: search, signal });
       return { ...page, items: page.items.map(rowOf) };
     };
+    const schemaIn = (field: FieldModel, { module, schema: id }: EntryItem) =>
+      targetsOf(field, orb, place.managed).find(
+        ({ place: at }, _, all) => all.length === 1 || (at.module === module && at.schema === id),
+      )?.schema;
     // Of referenced entries, keep only the names.
     const rowOf = ({ expand, ...item }: Expanded): Row => {
       if (expand === undefined) return item;
@@ -73,7 +77,7 @@ export function useRows(input: RowsInput): Kept {
       for (const field of references) {
         const target = expand[field.name];
         if (target !== null && target !== undefined && typeof target.id === "string")
-          shown[field.name] = nameOf(target, targetOf(field, orb, place.managed)?.schema, orb, view);
+          shown[field.name] = nameOf(target, schemaIn(field, target), orb, view);
       }
       return { ...item, names: shown };
     };

@@ -3,11 +3,21 @@
  * `?status=SAVED&filter[title][contains]=lamp`.
  */
 
+import { traitsOf } from "../../../../../shared/definition/types/traits.ts";
+import { isObject } from "../../../../../shared/kernel/json.ts";
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Status } from "../../../api/orbs.ts";
 import { kindOf } from "../../../fields/index.ts";
-import type { FilterOp } from "../../../fields/kind.ts";
-import { type FieldModel, labelOf, type OrbModel, type SchemaModel, titleField } from "../../../model/orb.ts";
+import type { FilterOp } from "../../../fields/parts/kind.ts";
+import {
+  type FieldModel,
+  isListField,
+  isObjects,
+  labelOf,
+  type OrbModel,
+  type SchemaModel,
+  titleField,
+} from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 
 export interface Filter {
@@ -126,11 +136,16 @@ const property = (name: keyof EntryItem & string, type: FieldModel["type"], labe
 });
 export const PROPERTIES: readonly FieldModel[] = [
   property("updatedAt", "datetime", t("table.updatedAt")),
+  property("updatedBy", "string", t("table.updatedBy")),
   property("createdAt", "datetime", t("table.createdAt")),
+  property("createdBy", "string", t("table.createdBy")),
   property("validFrom", "datetime", t("table.validFrom")),
   property("validTo", "datetime", t("table.validTo")),
   property("id", "string", t("table.id")),
 ];
+/** Returns whether a property contains the id of an account. */
+export const isAccount = ({ name }: Pick<FieldModel, "name">): boolean =>
+  name === "updatedBy" || name === "createdBy";
 const isProperty = ({ name }: FieldModel) => PROPERTIES.some((one) => one.name === name);
 
 /** Returns the fields and properties that filters can use. */
@@ -141,8 +156,9 @@ export const filterable = ({ fields }: SchemaModel): readonly FieldModel[] =>
 export function opsOf(field: FieldModel): readonly FilterOp[] {
   if (field.sensitive === true) return [];
   if (field.name === "id") return ["eq", "in"];
+  if (isAccount(field)) return ["eq", "ne"];
   const { filterOps } = kindOf(field);
-  if (field.list === true) return filterOps.includes("eq") ? ["contains", "null"] : ["null"];
+  if (isListField(field)) return filterOps.includes("eq") ? ["contains", "null"] : ["null"];
   if (field.name === "createdAt" || field.name === "updatedAt")
     return filterOps.filter((op) => op !== "null" && op !== "eq");
   // Users pick an enum value from a list, so text search makes no sense.
@@ -153,7 +169,13 @@ export function opsOf(field: FieldModel): readonly FilterOp[] {
 
 /** Returns whether lists can be sorted by a field. */
 export const isSortable = ({ name, type, list, sensitive }: FieldModel): boolean =>
-  name !== "status" && list !== true && sensitive !== true && type !== "text" && type !== "json";
+  name !== "status" &&
+  !isAccount({ name }) &&
+  list !== true &&
+  sensitive !== true &&
+  type !== "text" &&
+  type !== "json" &&
+  !isObjects({ type });
 
 export const fieldOf = (schema: SchemaModel, name: string): FieldModel | undefined =>
   [...schema.fields, ...PROPERTIES].find((field) => field.name === name);
@@ -161,14 +183,34 @@ export const fieldOf = (schema: SchemaModel, name: string): FieldModel | undefin
 /** Default number of columns: fewer on a small screen. */
 const SHOWN = innerWidth < 1500 ? 3 : 5;
 
-/** Returns the default columns: the field that names an entry first, then short fields. */
-export function defaultColumns(schema: SchemaModel): string[] {
+const isAmount = ({ type }: FieldModel) => traitsOf(type).kind === "number";
+
+/** Returns whether values are dates or times, which are before or after others. */
+export const isTemporal = ({ type }: FieldModel): boolean => traitsOf(type).kind === "time";
+
+/** Returns the default columns of records, which have no state: amounts first, then who wrote them and when. */
+function recordColumns(fields: readonly FieldModel[]): string[] {
+  const first = [...fields.filter(isAmount), ...fields.filter((field) => !isAmount(field))];
+  return [...first.slice(0, SHOWN).map(({ name }) => name), "createdAt", "createdBy"];
+}
+
+/**
+ * Returns the default columns: the field that names an entry first, then short fields.
+ * @param isRecord whether the entries are records or settings, which cannot be published
+ */
+export function defaultColumns(schema: SchemaModel, isRecord = false): string[] {
   const title = titleField(schema);
   const short = schema.fields.filter(
-    (field) => field !== title && field.type !== "text" && field.type !== "json" && field.sensitive !== true,
+    (field) =>
+      field !== title &&
+      field.type !== "text" &&
+      field.type !== "json" &&
+      !isObjects(field) &&
+      field.sensitive !== true,
   );
   // Use fields with long texts or masked values only if there are no others.
   const named = [...(title === undefined ? [] : [title]), ...short];
+  if (isRecord) return recordColumns(named.length > 0 ? named : schema.fields);
   const [first, ...others] = (named.length > 0 ? named : schema.fields)
     .slice(0, SHOWN)
     .map(({ name }) => name);
@@ -185,7 +227,7 @@ export function wordsOfFilter(
   const label = field === undefined ? name : labelOf(field);
   if (op === "null")
     return { label, op: t(value === "true" ? "table.opEmpty" : "table.opFilled"), value: "" };
-  const temporal = field?.type === "datetime" || field?.type === "date";
+  const temporal = field !== undefined && isTemporal(field);
   return { label, op: opLabel(op, temporal), value: op === "in" ? splitValues(value).join(", ") : value };
 }
 
@@ -201,6 +243,8 @@ export function opLabel(op: FilterOp, temporal: boolean): string {
     lte: temporal ? "table.opUntil" : "table.opLte",
     contains: "table.opContains",
     startsWith: "table.opStartsWith",
+    near: "table.opNear",
+    within: "table.opWithin",
     null: "table.opEmpty",
   } as const;
   return t(words[op]);
@@ -223,10 +267,6 @@ export const joinValues = (values: readonly string[]): string =>
     ? JSON.stringify(values)
     : values.join(",");
 
-type Members = Readonly<Record<string, unknown>>;
-const isMap = (value: unknown): value is Members =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
-
 /** A value in the form that the table shows. */
 export interface Shown {
   value: unknown;
@@ -242,7 +282,7 @@ export function shownValue(
   { locale, market }: Pick<View, "locale" | "market">,
 ): Shown {
   const pick = (map: unknown, wish: string | undefined, first: string | undefined): [unknown, string?] => {
-    if (!isMap(map)) return [map];
+    if (!isObject(map)) return [map];
     for (const name of [wish, first, ...Object.keys(map)])
       if (name !== undefined && map[name] !== null && map[name] !== undefined) return [map[name], name];
     return [null];

@@ -1,5 +1,6 @@
 /** The filters of the table: a search box, and conditions on fields. */
-import { useEffect, useMemo, useState } from "preact/hooks";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { AccountName } from "../../../accounts/name.tsx";
 import { labelOf, type SchemaModel, titleField } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
@@ -9,6 +10,7 @@ import {
   type Filter,
   fieldOf,
   filterable,
+  isAccount,
   opsOf,
   splitValues,
   type View,
@@ -19,6 +21,14 @@ import { TargetName } from "./reference-pick.tsx";
 
 /** The search starts when the user has typed nothing for this many milliseconds. */
 const PAUSE = 250;
+
+const hasWords = ({ fields }: SchemaModel): boolean => fields.some(({ search }) => search === true);
+
+/** Returns a function that tells whether the search box shows a filter: the one for the title, if there is no search index. */
+function searchFilter(schema: SchemaModel): (filter: Filter) => boolean {
+  const title = hasWords(schema) ? undefined : titleField(schema);
+  return ({ name, op }) => name === title?.name && op === "contains";
+}
 
 /**
  * Searches while the user types. Searches in all fields with a search index. If there are none, searches in the title
@@ -34,14 +44,21 @@ export function Search({
   onChange: (part: Pick<View, "search"> | Pick<View, "filters">) => void;
 }) {
   const title = titleField(schema);
-  const byWords = schema.fields.some(({ search }) => search === true);
-  const isSearch = ({ name, op }: Filter) => name === title?.name && op === "contains";
+  const byWords = hasWords(schema);
+  const isSearch = searchFilter(schema);
   const current = (byWords ? view.search : view.filters.find(isSearch)?.value) ?? "";
   const [text, setText] = useState(current);
-  useEffect(() => setText(current), [current]);
+  // The address follows what the user typed, maybe after the next letter. Only other changes of it go into the box.
+  const sent = useRef(current);
+  useEffect(() => {
+    if (current === sent.current) return;
+    sent.current = current;
+    setText(current);
+  }, [current]);
   useEffect(() => {
     if (text === current || (title === undefined && !byWords)) return undefined;
     const timer = setTimeout(() => {
+      sent.current = text;
       if (byWords || title === undefined) {
         onChange({ search: text === "" ? undefined : text });
         return;
@@ -61,6 +78,7 @@ export function Search({
       <input
         id="table-search"
         type="text"
+        dir="auto"
         aria-label={label}
         placeholder={label}
         autocomplete="off"
@@ -101,6 +119,63 @@ export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (
   );
 }
 
+/** Shows the value of a filter: the name of an account or of an entry, or the value itself. */
+function FilterValue({ context, filter, words }: { context: FilterContext; filter: Filter; words: string }) {
+  const { schema, orb, managed } = context;
+  const field = fieldOf(schema, filter.name);
+  if (field !== undefined && isAccount(field)) return <AccountName orb={orb.id} id={filter.value} />;
+  if (field?.type !== "reference" || filter.op === "null") return <>{words}</>;
+  return <TargetName {...{ field, orb, managed }} ids={splitValues(filter.value)} />;
+}
+
+function Chip({
+  context,
+  filter,
+  onChange,
+  onRemove,
+}: {
+  context: FilterContext;
+  filter: Filter;
+  onChange: (filter: Filter) => void;
+  onRemove: () => void;
+}) {
+  const { label, op, value } = useMemo(() => wordsOfFilter(context.schema, filter), [context.schema, filter]);
+  return (
+    <li class="chip">
+      <Popover
+        class="chip-text"
+        named
+        label={t("table.changeFilter")}
+        button={
+          <>
+            <span class="hint">
+              {label} {op}
+            </span>{" "}
+            <span class="clip" dir="auto">
+              <FilterValue {...{ context, filter }} words={value} />
+            </span>
+          </>
+        }
+      >
+        {(close) => (
+          <FilterForm
+            {...{ context, filter }}
+            onDone={(next) => {
+              close();
+              onChange(next);
+            }}
+          />
+        )}
+      </Popover>
+      <IconButton
+        label={t("table.removeFilter", { filter: [label, op, value].join(" ").trim() })}
+        icon="x"
+        onClick={onRemove}
+      />
+    </li>
+  );
+}
+
 /** Shows the active filters. The user can click a filter to edit it. */
 export function Chips({
   context,
@@ -113,11 +188,9 @@ export function Chips({
   onChange: (filters: readonly Filter[]) => void;
   onAny: (any: boolean) => void;
 }) {
-  const words = useMemo(
-    () => filters.map((filter) => wordsOfFilter(context.schema, filter)),
-    [filters, context.schema],
-  );
-  if (filters.length === 0) return null;
+  // The search box shows its own filter, so that a chip does not push the table down while the user types.
+  const isOwn = searchFilter(context.schema);
+  if (filters.every(isOwn)) return null;
   return (
     <ul class="chips" aria-label={t("table.filters")}>
       {filters.length < 2 ? null : (
@@ -133,52 +206,14 @@ export function Chips({
           </select>
         </li>
       )}
-      {filters.map((filter, at) => {
-        const { label, op, value } = words[at] ?? { label: "", op: "", value: "" };
-        const field = fieldOf(context.schema, filter.name);
-        const reference = field?.type === "reference" && filter.op !== "null" ? field : undefined;
-        return (
-          <li key={`${filter.name} ${filter.op} ${filter.value}`} class="chip">
-            <Popover
-              class="chip-text"
-              named
-              label={t("table.changeFilter")}
-              button={
-                <>
-                  <span class="hint">
-                    {label} {op}
-                  </span>{" "}
-                  <span class="clip">
-                    {reference === undefined ? (
-                      value
-                    ) : (
-                      <TargetName
-                        {...{ field: reference, orb: context.orb, managed: context.managed }}
-                        ids={splitValues(filter.value)}
-                      />
-                    )}
-                  </span>
-                </>
-              }
-            >
-              {(close) => (
-                <FilterForm
-                  {...{ context, filter }}
-                  onDone={(next) => {
-                    close();
-                    onChange(filters.map((one, other) => (other === at ? next : one)));
-                  }}
-                />
-              )}
-            </Popover>
-            <IconButton
-              label={t("table.removeFilter", { filter: [label, op, value].join(" ").trim() })}
-              icon="x"
-              onClick={() => onChange(filters.filter((_, other) => other !== at))}
-            />
-          </li>
-        );
-      })}
+      {filters.map((filter, at) => (
+        <Chip
+          key={`${filter.name} ${filter.op} ${filter.value}`}
+          {...{ context, filter }}
+          onChange={(next) => onChange(filters.with(at, next))}
+          onRemove={() => onChange(filters.toSpliced(at, 1))}
+        />
+      ))}
       <li>
         <Button kind="quiet" size="small" onClick={() => onChange([])}>
           {t("table.clearFilters")}

@@ -1,12 +1,25 @@
 /** Lets the user choose a filter: a field, an operator and a value. */
 import { useId, useState } from "preact/hooks";
+import { traitsOf } from "../../../../../shared/definition/types/traits.ts";
+import { AccountPicker } from "../../../accounts/picker.tsx";
 import { kindOf } from "../../../fields/index.ts";
-import type { FilterOp } from "../../../fields/kind.ts";
+import type { FilterOp } from "../../../fields/parts/kind.ts";
 import { type FieldModel, labelOf, type OrbModel, type SchemaModel } from "../../../model/orb.ts";
+import { useAccountNames } from "../../../state/names.ts";
 import { t } from "../../../texts/t.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Checkbox, Field, SelectField } from "../../../ui/form.tsx";
-import { type Filter, fieldOf, filterable, joinValues, opLabel, opsOf, splitValues } from "../data/view.ts";
+import {
+  type Filter,
+  fieldOf,
+  filterable,
+  isAccount,
+  isTemporal,
+  joinValues,
+  opLabel,
+  opsOf,
+  splitValues,
+} from "../data/view.ts";
 import { ReferencePick } from "./reference-pick.tsx";
 
 export interface FilterContext {
@@ -34,7 +47,19 @@ function ValueInput({
   context: FilterContext;
 }) {
   const list = useId();
+  const nameOf = useAccountNames(orb.id);
   const { Input, parse, format } = kindOf(field);
+  if (isAccount(field))
+    return (
+      <AccountPicker
+        label={t("table.value")}
+        orb={orb.id}
+        searches={managed}
+        name={nameOf(value)}
+        known={knownValues(field).map((id) => ({ id, name: nameOf(id) }))}
+        {...{ value, onChange }}
+      />
+    );
   if (field.type === "reference")
     return <ReferencePick {...{ field, orb, managed, value, onChange }} several={op === "in"} />;
   if (op === "in" && field.enum !== undefined) {
@@ -55,7 +80,7 @@ function ValueInput({
       </fieldset>
     );
   }
-  const plain = field.type === "string" || field.type === "text" || op === "in";
+  const plain = traitsOf(field.type).kind === "text" || op === "in" || op === "near" || op === "within";
   if (!plain || (field.enum !== undefined && op !== "contains")) {
     const parsed = parse(value, field);
     return (
@@ -115,7 +140,7 @@ export function FilterForm({
   if (field === undefined) return null;
   const chosen = choice ?? ops[0] ?? "eq";
   const op: FilterOp = chosen === "filled" ? "null" : chosen;
-  const temporal = field.type === "datetime" || field.type === "date";
+  const temporal = isTemporal(field);
   const options = ops.flatMap((one) =>
     one === "null"
       ? [

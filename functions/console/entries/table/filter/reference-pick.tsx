@@ -1,13 +1,13 @@
 /** For a filter on a reference field: lets the user find entries by part of their name, and choose some. */
 import { useEffect, useState } from "preact/hooks";
 import { type EntryItem, listEntries } from "../../../api/entries.ts";
-import type { FieldModel, OrbModel } from "../../../model/orb.ts";
+import { type FieldModel, type OrbModel, refsOf, titleOf } from "../../../model/orb.ts";
 import { useLoad } from "../../../state/load.ts";
 import { t } from "../../../texts/t.ts";
 import { IconButton } from "../../../ui/button.tsx";
 import { Field } from "../../../ui/form.tsx";
 import { wordsOf } from "../../../ui/problem.tsx";
-import { findTargets, nameOf, targetOf } from "../data/names.ts";
+import { findTargets, nameOf, targetsOf } from "../data/names.ts";
 import { joinValues, splitValues } from "../data/view.ts";
 
 const ANY = { locale: undefined, market: undefined };
@@ -20,14 +20,20 @@ interface Reference {
 
 /** Shows the names of entries. Shows their ids until the names are loaded. */
 export function TargetName({ field, orb, managed, ids }: Reference & { ids: readonly string[] }) {
-  const target = targetOf(field, orb, managed);
-  const key = `table/names/${field.ref}/${ids.join()}`;
-  const { data } = useLoad(target === undefined || ids.length === 0 ? null : key, async (signal) => {
-    if (target === undefined) return [];
+  const targets = targetsOf(field, orb, managed);
+  const key = `table/names/${refsOf(field).join()}/${ids.join()}`;
+  const { data } = useLoad(targets.length === 0 || ids.length === 0 ? null : key, async (signal) => {
     const query = new URLSearchParams({ "filter[id][in]": ids.slice(0, 20).join(","), limit: "20" });
-    return (await listEntries(target.place, { query, signal })).items;
+    const pages = await Promise.all(
+      targets.map(async ({ place, schema }) =>
+        (await listEntries(place, { query, signal })).items.map(
+          (item) => [item.id, nameOf(item, schema, orb, ANY)] as const,
+        ),
+      ),
+    );
+    return pages.flat();
   });
-  const found = new Map((data ?? []).map((item) => [item.id, nameOf(item, target?.schema, orb, ANY)]));
+  const found = new Map(data);
   return <>{ids.map((id) => found.get(id) ?? id).join(", ")}</>;
 }
 
@@ -45,7 +51,9 @@ export function ReferencePick({
   const [text, setText] = useState("");
   const [found, setFound] = useState<readonly EntryItem[]>([]);
   const [fault, setFault] = useState<string>();
-  const target = targetOf(field, orb, managed);
+  const targets = targetsOf(field, orb, managed);
+  const [kind, setKind] = useState(0);
+  const target = targets[kind];
   useEffect(() => {
     if (target === undefined) return undefined;
     const abort = new AbortController();
@@ -66,7 +74,7 @@ export function ReferencePick({
       clearTimeout(timer);
       abort.abort();
     };
-  }, [text]);
+  }, [text, kind]);
   const chosen = splitValues(value);
   const choose = (id: string) =>
     onChange(
@@ -87,6 +95,23 @@ export function ReferencePick({
             </li>
           ))}
         </ul>
+      )}
+      {targets.length < 2 ? null : (
+        <Field label={t("table.kind")}>
+          {(attributes) => (
+            <select
+              {...attributes}
+              value={kind}
+              onChange={({ currentTarget }) => setKind(Number(currentTarget.value))}
+            >
+              {targets.map(({ place, schema }, at) => (
+                <option key={place.schema} value={at}>
+                  {schema === undefined ? place.schema : titleOf(schema)}
+                </option>
+              ))}
+            </select>
+          )}
+        </Field>
       )}
       <Field label={t("table.findEntry")} error={fault}>
         {(attributes) => (

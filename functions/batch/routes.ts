@@ -1,0 +1,109 @@
+/** `POST /api/{orbId}/batch` and its twins of the management API. */
+import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { Actor } from "../../shared/access/actor.ts";
+import { principalIn, requireAct, requireScope } from "../../shared/access/authorize.ts";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
+import { requireLive } from "../../shared/definition/stored/live.ts";
+import { writeBatch } from "../../shared/entry/index.ts";
+import { invalid } from "../../shared/kernel/errors.ts";
+import { BATCH_SEGMENT } from "../../shared/orb/routes.ts";
+import { definition } from "../admin/entry-schemas.ts";
+import { idempotencyOf } from "../http/idempotency.ts";
+import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
+import { faultsOf, wrongMethod } from "../http/problem.ts";
+import { defineRoute, newRouter, parseQuery } from "../http/router.ts";
+import { ANY_SESSION, IdempotencyKey, json, jsonRequest, OrbIdParam, Replayed } from "../http/schemas.ts";
+import { readJson } from "../middleware/body.ts";
+import { completeResponse } from "../middleware/headers.ts";
+import type { AppEnv } from "../request/context.ts";
+import {
+  answerOf,
+  BatchAnswer,
+  BatchBody,
+  BatchCreate,
+  BatchDelete,
+  BatchUpdate,
+  itemsIn,
+} from "./schemas.ts";
+
+const described = {
+  method: "post",
+  summary: "Write several entries at once",
+  description:
+    "Creates, changes and deletes entries in one atomic write: all of them, or none. Each item has the rights, hooks and checks of a write of its own, and is checked with what the other items leave behind. `add` and `if` use the newest revision; the platform repeats the batch if another request comes first. If an item is refused, the problem has its index as `item`, and paths such as `/do/1/values/title`.",
+  responses: { 200: json("What became of each item", BatchAnswer, Replayed) },
+  problems: [401, 403, 404, 409, 410, 412, 429, 502, 507],
+} as const;
+
+export const BATCH_PATH = `/api/{orbId}/${BATCH_SEGMENT}`;
+
+/** Describes the route of published applications. */
+export const batchRoute = defineRoute({
+  ...described,
+  path: BATCH_PATH,
+  operationId: "writeBatchOf",
+  tags: ["batches"],
+  security: [{}, ...ANY_SESSION],
+  "x-role": "public",
+  ...scopesFor("update"),
+  request: {
+    params: z.object({ orbId: z.string() }),
+    headers: IdempotencyKey,
+    body: jsonRequest(BatchBody),
+  },
+});
+
+/** Serves the route of published applications. */
+export async function callBatch(c: Context<AppEnv>, live: LiveOrb, actor: Actor): Promise<Response> {
+  if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
+  const { deps } = c.var;
+  requireScope(actor, "update", live.orb);
+  requireAct(principalIn(actor, live.orb, live.compiled), "entries:write");
+  parseQuery(z.strictObject({}), c.req.queries());
+  const body = await readJson(c, true);
+  const parsed = BatchBody.safeParse(body);
+  if (!parsed.success) throw invalid(faultsOf(parsed.error, body));
+  const { items, replayed } = await writeBatch(deps, actor, {
+    orbId: live.orb,
+    orb: live,
+    renew: () => requireLive(deps, live.orb),
+    items: itemsIn(parsed.data.do),
+    routed: true,
+    idempotency: idempotencyOf(c, `/api/${live.orb}/${BATCH_SEGMENT}`),
+  });
+  return completeResponse(c, JSON.stringify(answerOf(items)), 200, {
+    "content-type": "application/json",
+    "cache-control": "no-store",
+    ...(replayed ? { "idempotent-replayed": "true" } : {}),
+  });
+}
+
+export function adminBatchRoutes() {
+  const router = newRouter();
+  for (const [name, schema] of Object.entries({ BatchCreate, BatchUpdate, BatchDelete }))
+    router.openAPIRegistry.register(name, schema);
+  for (const prefix of PREFIXES) {
+    const route = defineRoute({
+      ...entryRoute(prefix, "update"),
+      ...described,
+      tags: ["Entries: many at once"],
+      path: `${prefix}/{orbId}/${BATCH_SEGMENT}` as const,
+      operationId: "writeBatch",
+      request: { params: OrbIdParam, headers: IdempotencyKey, body: jsonRequest(BatchBody) },
+    });
+    router.openapi(route, async (c) => {
+      const { orbId } = c.req.valid("param");
+      const { items, replayed } = await writeBatch(c.var.deps, c.var.actor, {
+        orbId,
+        orb: definition(c, orbId),
+        items: itemsIn(c.req.valid("json").do),
+        routed: false,
+        idempotency: idempotencyOf(c),
+      });
+      if (replayed) c.header("idempotent-replayed", "true");
+      return c.json(answerOf(items), 200);
+    });
+  }
+  return router;
+}

@@ -1,0 +1,103 @@
+import type { Context, MiddlewareHandler, Next } from "hono";
+import { principalIn } from "../../shared/access/authorize.ts";
+import type { ChangeOperation } from "../../shared/access/credentials/operations.ts";
+import { requireSome } from "../../shared/changes/record/rights.ts";
+import { isOrbId } from "../../shared/definition/document/ids.ts";
+import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
+import { lastLive, liveOrb, noLiveOrb, requireLive } from "../../shared/definition/stored/live.ts";
+import { hidesChanges } from "../../shared/orb/routes.ts";
+import { definition } from "../admin/entry-schemas.ts";
+import { innerRouter } from "../http/inner-router.ts";
+import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
+import { newRouter } from "../http/router.ts";
+import { ANY_SESSION } from "../http/schemas.ts";
+import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
+import type { AppEnv } from "../request/context.ts";
+import { addContentRoutes } from "./content.ts";
+import type { ChangeRoutes } from "./place.ts";
+import { addChangeRoutes } from "./routes.ts";
+
+/** Returns the tag under which the description of the API lists an operation. */
+function tagOf(operation: ChangeOperation): "change sets" | "change sets, review" {
+  return operation === "changes.approve" || operation === "changes.comment"
+    ? "change sets, review"
+    : "change sets";
+}
+
+function addRoutes(place: ChangeRoutes): void {
+  addChangeRoutes(place);
+  addContentRoutes(place);
+}
+
+/** The routes of the management API. */
+export function adminChangeRoutes() {
+  const router = newRouter();
+  for (const prefix of PREFIXES) {
+    addRoutes({
+      prefix,
+      suffix: "",
+      common: (operation) => ({
+        ...entryRoute(prefix, operation),
+        tags: [tagOf(operation).replace("c", "C")],
+      }),
+      inOrb: (c) => {
+        const orbId = c.req.param("orbId") ?? "";
+        return { orbId, orb: definition(c, orbId) };
+      },
+      router,
+    });
+  }
+  return router;
+}
+
+/** The routes of published applications. An application's module or handler named `changes` takes their place. */
+export function orbChanges() {
+  const { router, handedTo, hand } = innerRouter<LiveOrb>();
+  /** Admits only callers who may perform the operation on some set, before the body is checked. */
+  const allowed =
+    (operation: ChangeOperation): MiddlewareHandler<AppEnv> =>
+    async (c, next) => {
+      const { orb, compiled } = handedTo(c);
+      requireSome(principalIn(c.var.actor, orb, compiled), compiled, operation);
+      await next();
+    };
+  addRoutes({
+    prefix: "/api",
+    suffix: "Of",
+    common: (operation) => ({
+      tags: [tagOf(operation)],
+      security: ANY_SESSION,
+      "x-role": "user",
+      ...scopesFor(operation),
+      middleware: [allowed(operation)],
+    }),
+    inOrb: (c) => {
+      const live = handedTo(c);
+      return { orbId: live.orb, orb: live, renew: () => requireLive(c.var.deps, live.orb) };
+    },
+    router,
+  });
+
+  async function answer(c: Context<AppEnv>, next: Next): Promise<Response | undefined> {
+    const orbId = c.req.param("orbId") ?? "";
+    if (!isOrbId(orbId)) throw noLiveOrb();
+    const { deps } = c.var;
+    // A handler of this name may stream the body, so receive the body only if the path is not the handler's.
+    const known = lastLive(orbId) ?? (await liveOrb(deps, orbId, "stale"));
+    if (known !== null && hidesChanges(known.compiled)) return pass(next);
+    await receiveEarly(c);
+    const caller = beginCaller(c, orbId);
+    const live = await liveOrb(deps, orbId, hasCredentials(c) ? "cached" : "stale");
+    if (live === null) throw noLiveOrb();
+    if (hidesChanges(live.compiled)) return pass(next);
+    c.set("lossHeaders", lossHeaders(live.fence?.loss));
+    c.set("actor", await caller(live.compiled.usesAccess));
+    return hand(c, live);
+  }
+  return { router, answer };
+}
+
+async function pass(next: Next): Promise<undefined> {
+  await next();
+  return undefined;
+}

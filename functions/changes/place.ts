@@ -1,0 +1,53 @@
+/** What the routes for change sets share. */
+import { type RouteConfig, z } from "@hono/zod-openapi";
+import type { Context } from "hono";
+import type { ChangeOperation } from "../../shared/access/credentials/operations.ts";
+import { contentOf } from "../../shared/changes/content/content.ts";
+import type { ReadContent } from "../../shared/changes/review/content.ts";
+import type { InOrb, OfSet } from "../../shared/changes/review/input.ts";
+import { CHANGES_SEGMENT } from "../../shared/orb/routes.ts";
+import { ifMatch } from "../http/etag.ts";
+import type { Router } from "../http/router.ts";
+import type { AppEnv } from "../request/context.ts";
+
+/** One of the places where the routes are: the API of an application, or the management API. */
+export interface ChangeRoutes {
+  /** Path before the application's id. */
+  prefix: "/api" | "/api/admin/orbs" | "/api/_orbs";
+  /** Suffix that makes operation ids unique. */
+  suffix: "" | "Of";
+  /** Properties of every route. */
+  common: (operation: ChangeOperation) => Pick<RouteConfig, "tags" | "security" | "middleware" | "hide">;
+  /** Returns the application of a request. */
+  inOrb: (c: Context<AppEnv>) => InOrb;
+  router: Router;
+}
+
+export const Params = z.object({
+  orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
+});
+export const SetParams = Params.extend({
+  changeId: z.string().openapi({ param: { name: "changeId", in: "path" }, description: "The set's id" }),
+});
+export const PROBLEMS = [401, 403, 404] as const;
+/** Of writes with `If-Match`. */
+export const OF_WRITES = [...PROBLEMS, 409, 412, 429, 507] as const;
+
+/** Reads what a review needs to know of the content of a set. */
+export const readContent: ReadContent = (deps, context, { id }) => contentOf(deps, context, id);
+
+/** Returns the paths of all sets and of one. */
+export function pathsOf({ prefix }: ChangeRoutes) {
+  const all = `${prefix}/{orbId}/${CHANGES_SEGMENT}` as const;
+  return { all, one: `${all}/{changeId}` as const };
+}
+
+/** Returns the set that the path of a request names. */
+export function target(
+  place: ChangeRoutes,
+  c: Context<AppEnv>,
+  { changeId }: { changeId: string },
+  headers: { "if-match"?: string | undefined },
+): OfSet {
+  return { ...place.inOrb(c), set: changeId, ifMatch: ifMatch(headers["if-match"]) };
+}

@@ -1,0 +1,202 @@
+/** The bodies and responses of the routes for change sets. */
+import { z } from "@hono/zod-openapi";
+import { type ChangeSet, LONGEST } from "../../shared/changes/record/record.ts";
+import { SET_STATES } from "../../shared/changes/record/states.ts";
+import type { SetComment } from "../../shared/changes/review/comments.ts";
+import type { ReviewedSet } from "../../shared/changes/review/content.ts";
+import { words } from "../../shared/definition/document/text.ts";
+import { Cursor, Limit, listOf } from "../http/schemas.ts";
+
+const title = words
+  .regex(/\S/, "must contain more than white space")
+  .max(LONGEST.title)
+  .openapi({ description: "Name for people", example: "Spring sale", minLength: 1 });
+const description = words.max(LONGEST.description).openapi({ description: "What the set is for" });
+const comment = words.max(LONGEST.comment).openapi({ description: "A text for the authors of the set" });
+
+export const NewChange = z
+  .strictObject({ title, description: description.optional() })
+  .openapi("ChangeSetInput");
+
+export const ChangeUpdate = z
+  .strictObject({
+    title: title.optional(),
+    description: description.nullable().optional().openapi({ description: "`null` removes it" }),
+  })
+  .openapi("ChangeSetUpdate");
+
+export const Approving = z
+  .strictObject({
+    hash: z.string().max(200).optional().openapi({
+      description:
+        "`hash` of the content that you have seen; 412 if it was edited since. Default: the content as it is",
+    }),
+    comment: comment.optional(),
+  })
+  .openapi("ChangeSetApproval");
+
+export const Rejecting = z
+  .strictObject({
+    comment: comment.regex(/\S/, "must contain more than white space").openapi({ minLength: 1 }),
+  })
+  .openapi("ChangeSetRejection");
+
+export const ListQuery = z.strictObject({
+  "filter[state]": z.enum(SET_STATES).optional(),
+  "filter[author]": z
+    .string()
+    .max(128)
+    .optional()
+    .openapi({ description: "Id of the account that opened the set" }),
+  limit: Limit,
+  cursor: Cursor,
+});
+
+const account = z.string().openapi({ description: "Id of an account" });
+const moment = z.iso.datetime();
+
+const members = {
+  id: z.string(),
+  title: z.string(),
+  description: z.string().nullable(),
+  state: z.enum(SET_STATES),
+  revision: z
+    .int()
+    .openapi({ description: "Counts the changes of the set itself, not those of its entries" }),
+  createdAt: moment,
+  createdBy: account,
+  through: z.string().optional().openapi({ description: "The handler that opened the set for the account" }),
+  token: z.string().optional().openapi({ description: "Id of the API token that opened the set" }),
+  changedAt: moment,
+  changedBy: account,
+  approvals: z.array(
+    z.object({
+      by: account,
+      at: moment,
+      hash: z.string().openapi({ description: "Hash of the content that was approved" }),
+      comment: z.string().nullable(),
+    }),
+  ),
+  rejection: z
+    .object({ by: account, at: moment, comment: z.string() })
+    .nullable()
+    .openapi({ description: "The last rejection, until a review is requested again" }),
+  published: z
+    .object({ by: account, at: moment, hash: z.string() })
+    .nullable()
+    .openapi({ description: "Who published the set, when, and the hash of its content" }),
+  reverts: z.string().optional().openapi({ description: "Id of the set that this one takes back" }),
+  revertedBy: z.string().optional().openapi({ description: "Id of the set that took this one back" }),
+};
+
+export const ListedChange = z.object(members).openapi("ListedChangeSet");
+
+const ReviewRule = z
+  .object({
+    approvals: z.int().openapi({ description: "Approvals that the rule demands" }),
+    given: z.int().openapi({ description: "Approvals of the present content that count for the rule" }),
+    by: z.array(z.string()).openapi({ description: "Roles whose accounts may approve" }),
+    module: z.string().optional(),
+    schema: z.string().optional(),
+    notAuthor: z.boolean().openapi({ description: "Whether the authors of the set may not approve" }),
+  })
+  .openapi("ChangeSetReviewRule");
+
+export const ChangeView = z
+  .object({
+    ...members,
+    hash: z.string().openapi({ description: "Hash of the content. Each write into the set changes it" }),
+    entries: z.int().openapi({ description: "Number of entries in the set" }),
+    review: z
+      .array(ReviewRule)
+      .openapi({ description: "The review rules of the orb that concern the entries in the set" }),
+  })
+  .openapi("ChangeSet");
+
+export const ChangePage = listOf(ListedChange).openapi("ChangeSetList");
+
+export const NewComment = z
+  .strictObject({
+    text: words
+      .regex(/\S/, "must contain more than white space")
+      .max(LONGEST.comment)
+      .openapi({ minLength: 1, example: "Is this the final price?" }),
+    entry: z
+      .string()
+      .regex(/^[^/]{1,63}\/[^/]{1,63}\/[0-9a-z]{1,32}$/, "must have the form module/schema/id")
+      .optional()
+      .openapi({ description: "The entry that it is about: `module/schema/id`" }),
+    field: words
+      .min(1)
+      .max(200)
+      .optional()
+      .openapi({ description: "The field of this entry", example: "price" }),
+    mentions: z.array(z.string().min(1).max(128)).max(20).default([]).openapi({
+      description: "Ids of the accounts that it addresses",
+    }),
+  })
+  .refine(({ entry, field }) => field === undefined || entry !== undefined, {
+    path: ["entry"],
+    error: "is required beside field",
+    params: { code: "required" },
+  })
+  .openapi("ChangeSetCommentInput");
+
+export const CommentView = z
+  .object({
+    id: z.string(),
+    text: z.string(),
+    entry: z.string().nullable(),
+    field: z.string().nullable(),
+    mentions: z.array(account),
+    at: moment,
+    by: account,
+    through: z.string().optional().openapi({ description: "The handler that commented for the account" }),
+    token: z.string().optional().openapi({ description: "Id of the API token with which it was sent" }),
+    resolved: z.object({ by: account, at: moment }).nullable(),
+  })
+  .openapi("ChangeSetComment");
+
+export const CommentPage = listOf(CommentView).openapi("ChangeSetCommentList");
+
+export const CommentQuery = z.strictObject({ limit: Limit, cursor: Cursor });
+
+export function commentView(stored: SetComment): z.infer<typeof CommentView> {
+  const { v: _, entry = null, field = null, mentions, through, token, resolved = null, ...rest } = stored;
+  return {
+    ...rest,
+    entry,
+    field,
+    mentions: [...mentions],
+    ...(through === undefined ? {} : { through }),
+    ...(token === undefined ? {} : { token }),
+    resolved,
+  };
+}
+
+export function listedChange(set: ChangeSet): z.infer<typeof ListedChange> {
+  const { v: _, description = null, approvals, rejection = null, published = null, ...rest } = set;
+  return {
+    ...rest,
+    description,
+    approvals: approvals.map(({ by, at, hash, comment = null }) => ({ by, at, hash, comment })),
+    rejection,
+    published,
+  };
+}
+
+export function changeView({ set, content, rules }: ReviewedSet): z.infer<typeof ChangeView> {
+  return {
+    ...listedChange(set),
+    hash: content.hash,
+    entries: content.entries,
+    review: rules.map(({ rule: { approvals, roles, module, schema, notAuthor }, given }) => ({
+      approvals,
+      given,
+      by: [...roles],
+      ...(module === undefined ? {} : { module }),
+      ...(schema === undefined ? {} : { schema }),
+      notAuthor,
+    })),
+  };
+}

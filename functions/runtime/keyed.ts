@@ -1,0 +1,76 @@
+/** Routes that address an entry by the value of a unique field: `…/by/{field}/{value}`. */
+import { type EntryKey, ownerOf, putEntry, readKey } from "../../shared/entry/index.ts";
+import { comparableBy } from "../../shared/entry/model/fields.ts";
+import { requireReader } from "../../shared/entry/read/reading.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { changeOf } from "../admin/entry-schemas.ts";
+import { ifMatch } from "../http/etag.ts";
+import type { Address } from "./address.ts";
+import { readingOf } from "./list-input.ts";
+import { bodies } from "./operations.ts";
+import { type EntryRequest, get } from "./read.ts";
+import { answer, bodyOf, extrasOf, type Named, placeOf, remove, renewal, update } from "./write.ts";
+
+type Keyed = Extract<Address, { kind: "keyed" }>;
+
+/** Only a field that the caller may compare in lists can be a key, because a key tells whether an entry has a value. */
+function keyOf({ schema, caller }: EntryRequest, { field, value }: Keyed): EntryKey {
+  return readKey(comparableBy(schema, caller), field, value);
+}
+
+/** Returns the entry to write. If no entry has the key, the id is empty, which leads to the error for a missing entry. */
+async function namedBy({ c, schema }: EntryRequest, key: EntryKey): Promise<Named> {
+  return { id: (await ownerOf(c.get("deps"), schema, key, "leader")) ?? "", key };
+}
+
+/** Returns what `If-None-Match: *` and `If-Match: *` restrict a PUT to. */
+function onlyOf({ c }: EntryRequest): "create" | "update" | undefined {
+  const wanted = c.req.header("if-none-match")?.trim();
+  if (wanted !== undefined && wanted !== "*")
+    throw new AppError("malformed", "invalid_header", "If-None-Match must be *, to create the entry only.");
+  const found = c.req.header("if-match");
+  if (wanted !== undefined && found !== undefined)
+    throw new AppError("malformed", "invalid_header", "Send If-Match or If-None-Match, not both.");
+  return wanted !== undefined ? "create" : found !== undefined ? "update" : undefined;
+}
+
+export async function getBy(request: EntryRequest, address: Keyed): Promise<Response> {
+  readingOf(request, request.c.req.query("revision"));
+  return get(request, keyOf(request, address));
+}
+
+export async function putBy(request: EntryRequest, address: Keyed): Promise<Response> {
+  const { c, live, schema, caller } = request;
+  requireReader(caller, schema, true);
+  const key = keyOf(request, address);
+  const only = onlyOf(request);
+  const { publish, ...extra } = extrasOf(request);
+  const { created, ...written } = await putEntry(c.get("deps"), caller.actor, {
+    ...changeOf(await bodyOf(c, bodies.update)),
+    ...placeOf(extra),
+    orbId: live.orb,
+    orb: live,
+    schema,
+    key,
+    only,
+    renew: renewal(request),
+    ifMatch: ifMatch(c.req.header("if-match")),
+    publish: publish === "true",
+  });
+  const collection = c.req.path.split("/").slice(0, -3).join("/");
+  return answer(request, written, extra, created ? 201 : 200, collection);
+}
+
+/** Returns the entry to change. Its key tells whether it exists, so the caller must be allowed to read drafts. */
+async function toChange(request: EntryRequest, address: Keyed): Promise<Named> {
+  requireReader(request.caller, request.schema, true);
+  return namedBy(request, keyOf(request, address));
+}
+
+export async function updateBy(request: EntryRequest, address: Keyed): Promise<Response> {
+  return update(request, await toChange(request, address));
+}
+
+export async function removeBy(request: EntryRequest, address: Keyed): Promise<Response> {
+  return remove(request, await toChange(request, address));
+}

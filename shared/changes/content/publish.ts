@@ -1,0 +1,411 @@
+/** Publishes a change set: all of its entries at one sequence number, or nothing and the reasons. */
+import { type Actor, actorId } from "../../access/actor.ts";
+import { audit } from "../../access/audit.ts";
+import { isOwn, type Principal, principalIn, requireMay } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import {
+  type AdmittedChange,
+  Planning,
+  type PlanningOptions,
+  type Together,
+} from "../../entry/batch/planning.ts";
+import { Refusals } from "../../entry/batch/refusals.ts";
+import { inBatches } from "../../entry/index/batches.ts";
+import { namedEntry } from "../../entry/model/names.ts";
+import { type OrbContext, type StoredEntry, schemaOf } from "../../entry/model/resolve.ts";
+import { type EntrySnapshot, effective } from "../../entry/model/snapshot.ts";
+import { admitChange, newestIn, type Plan } from "../../entry/write/change.ts";
+import {
+  CONTENDED_ATTEMPTS,
+  renewDefinition,
+  retryOnConflict,
+  type WriteRetry,
+} from "../../entry/write/retry.ts";
+import { commitTogether } from "../../entry/write/together.ts";
+import { AppError, revisionMismatch } from "../../kernel/errors.ts";
+import { counted } from "../../quotas/write.ts";
+import { ReadBudget } from "../../store/budget.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { type Append, BATCH_LIMIT } from "../../store/types.ts";
+import { type ChangeSet, findSet, nextSet, type ReadSet, requireSet, setMessage } from "../record/record.ts";
+import { requireReadable, requireSome } from "../record/rights.ts";
+import { hashMismatch, requirePublishable, type SetContent } from "../record/workflow.ts";
+import { Attempts, entriesIn, type PublishedEntry } from "./attempts.ts";
+import {
+  addressOfItem,
+  type Before,
+  type Content,
+  contentMessage,
+  type Item,
+  MOST_BYTES,
+  type ReadContent,
+  readContent,
+  summaryOf,
+} from "./content.ts";
+import { ACTS, isReached, movedOn, publicationOf } from "./publication.ts";
+import { type Version, versionIn } from "./version.ts";
+
+export interface PublishInput {
+  orbId: string;
+  orb: OrbContext | Promise<OrbContext>;
+  /** After a conflict, reads the definition again, because it may have changed. */
+  renew?: (() => Promise<OrbContext>) | undefined;
+  /** Id of the change set. */
+  set: string;
+  /** Number of the newest revision of the set that the caller knows. */
+  ifMatch?: number | undefined;
+  /** Hash of the content that the caller has seen. By default, the content as it is now. */
+  hash?: string | undefined;
+}
+
+export interface Published {
+  set: ChangeSet;
+  content: SetContent;
+  entries: PublishedEntry[];
+}
+
+/** Milliseconds after which a publication that meets conflicts gives up. */
+const PUBLISH_MS = 30_000;
+/** Bytes of the pending versions and of the stored revisions that a publication reads. */
+const READ_BYTES = 4 * MOST_BYTES;
+
+/** A version of the set, and where it belongs. */
+interface Placed extends Together {
+  version: Version;
+}
+
+/** Collects why entries cannot be published, and tells them all. */
+class Reasons extends Refusals {
+  readonly #placed: readonly Placed[];
+
+  constructor(placed: readonly Placed[]) {
+    super();
+    this.#placed = placed;
+  }
+
+  override throwAny(): void {
+    const found = [...this.all].sort(([a], [b]) => a - b);
+    const [first] = found;
+    if (first === undefined) return;
+    const errors = found.flatMap(([index, error]) => {
+      const placed = this.#placed[index];
+      const path = `/${placed?.schema.module}/${placed?.schema.id}/${placed?.id}`;
+      const { code, detail: message, errors: faults = [] } = error;
+      if (faults.length === 0) return [{ path, code, message }];
+      return faults.map((fault) => ({ ...fault, path: path + fault.path }));
+    });
+    const [, { kind, code, detail, data, retryAfter, cause }] = first;
+    const isConflict = found.every(([, error]) => error.code === "change_conflict");
+    const refused = found.length === 1 ? "an entry is" : `${found.length} entries are`;
+    const text = isConflict
+      ? `Nothing was published. ${detail}`
+      : `Nothing was published, because ${refused} refused. ${detail}`;
+    throw new AppError(kind, code, text, { errors, data, retryAfter, cause });
+  }
+}
+
+/** Reads all versions of a set, in order of their ids, and so in the order in which new entries were proposed. */
+export async function readVersions(
+  deps: Deps,
+  context: OrbContext,
+  set: string,
+  items: readonly Item[],
+  budget = new ReadBudget(READ_BYTES),
+): Promise<Version[]> {
+  const store = budget.charging(deps.store);
+  const wanted = items.map((item) => subjects.changeVersion(set, addressOfItem(context.orb, item)));
+  const versions: Version[] = [];
+  const read = (some: readonly string[], maxBytes: number) =>
+    store.getMany(streams.orb(context.orb), some, { maxBytes });
+  for await (const { result } of inBatches(budget, wanted, read)) {
+    for (const message of result.values()) {
+      const version = versionIn(context.compiled, message);
+      if (version !== null) versions.push(version);
+    }
+  }
+  return versions.sort((a, b) => (a.address.id < b.address.id ? -1 : 1));
+}
+
+/** Decides the publication of all entries of a set. */
+class SetPlanning extends Planning<Placed> {
+  readonly #set: ChangeSet;
+  /** The live revision of each entry before the publication. */
+  readonly before = new Map<string, Before | null>();
+
+  constructor(
+    deps: Deps,
+    caller: Principal,
+    context: OrbContext,
+    placed: readonly Placed[],
+    options: PlanningOptions & { set: ChangeSet },
+  ) {
+    super(deps, caller, context, placed, options);
+    this.#set = options.set;
+  }
+
+  protected admit(one: Placed, entry: StoredEntry | null): AdmittedChange | undefined {
+    const { version } = one;
+    const { actor } = this.caller;
+    const named = namedEntry(this.context.compiled, entry);
+    const head = named === null || named.head.status === "DELETED" ? null : named.head;
+    const change = publicationOf(this.within(one), actor, this.#set, version);
+    if (head === null) {
+      if (version.act === "delete") return undefined;
+      if (version.base !== null) throw movedOn([""]);
+      const { createdBy } = version.head;
+      const { access } = one.schema;
+      for (const act of ACTS[version.act])
+        requireMay(this.caller, act, { access, own: isOwn(actor, createdBy) });
+      this.before.set(one.id, null);
+      const found = {
+        address: version.address,
+        head: standIn(version, named?.head, this.context),
+        seq: entry?.seq ?? 0,
+      };
+      return { change, admitted: { caller: this.caller, context: this.context, found } };
+    }
+    if (version.base === null) throw movedOn([""]);
+    const admitted = admitChange(one.deps, actor, this.context, entry, change);
+    const now = effective(head, this.deps.clock.now());
+    if (version.edited !== true && isReached(version, now)) return undefined;
+    this.before.set(one.id, beforeOf(now, entry?.seq ?? 0));
+    return { change, admitted };
+  }
+
+  protected planNew(): Promise<Plan> {
+    throw new AppError("internal", "internal_error", "A change set has no entries of this kind.");
+  }
+
+  protected showExpected({ schema, id, version }: Placed, entry: StoredEntry | null): void {
+    if (!this.before.has(id)) return;
+    this.overlay.show(schema, version.head, entry?.seq ?? 0);
+  }
+}
+
+/** Returns a revision that stands for an entry which does not exist yet, or was deleted. */
+function standIn(
+  { head }: Version,
+  deleted: EntrySnapshot | undefined,
+  { revision }: OrbContext,
+): EntrySnapshot {
+  return {
+    ...head,
+    revision: deleted?.revision ?? 0,
+    status: "SAVED",
+    publishedRevision: null,
+    publishedSeq: null,
+    liveFrom: null,
+    liveTo: null,
+    values: {},
+    claims: [],
+    liveClaims: null,
+    defRevision: revision,
+  };
+}
+
+function beforeOf(
+  { status, revision, publishedRevision, publishedSeq }: EntrySnapshot,
+  seq: number,
+): Before | null {
+  if (status === "DELETED") return null;
+  if (publishedRevision === null || publishedSeq === null) return { status, revision, seq };
+  return { status, revision: publishedRevision, seq: publishedSeq };
+}
+
+function placedIn(attempts: Attempts, { compiled }: OrbContext, versions: readonly Version[]): Placed[] {
+  return versions.map((version, index) => {
+    const { address } = version;
+    const schema = schemaOf(compiled, address);
+    if (schema === undefined) throw schemaGone(address.schema);
+    const act = version.act === "delete" || version.act === "archive" ? "delete" : "update";
+    return { index, act, schema, id: address.id, version, deps: attempts.depsOf(address.id) };
+  });
+}
+
+/** Throws 409 if a purge has erased pending versions, because then the set is not what its reviewers have seen. */
+function requireAll(
+  { orb, compiled }: OrbContext,
+  items: readonly Item[],
+  versions: readonly Version[],
+): void {
+  const found = new Set(versions.map(({ address }) => address.id));
+  const erased = items.filter(({ id }) => !found.has(id));
+  if (erased.length === 0) return;
+  const paths = erased.map((item) => {
+    const schema = schemaOf(compiled, addressOfItem(orb, item));
+    return `/${schema?.module ?? item.type}/${schema?.id ?? item.schema}/${item.id}`;
+  });
+  throw movedOn(paths);
+}
+
+function schemaGone(schema: string): AppError {
+  return new AppError(
+    "conflict",
+    "schema_gone",
+    `The orb's definition no longer has the schema ${schema}, of which the change set contains entries. Take them out of the set.`,
+  );
+}
+
+/** Publishes a set. @throws AppError the reasons why it cannot be published; then nothing was written */
+export async function publishSet(deps: Deps, actor: Actor, input: PublishInput): Promise<Published> {
+  const { orbId, set } = input;
+  const first = await input.orb;
+  const known = await readContent(deps, orbId, set);
+  const until = deps.clock.now() + PUBLISH_MS;
+  const attempts = new Attempts(deps);
+  const run = async (attempt: number): Promise<Published> => {
+    const [context, record, content] = await Promise.all([
+      attempt === 0 ? first : renewDefinition(deps, input),
+      requireSet(deps, orbId, set),
+      attempt === 0 ? known : readContent(deps, orbId, set),
+    ]);
+    const summary = await summaryOf(context, content.content);
+    if (attempts.isRepeated(record.set, actor, input.hash)) {
+      requireSome(principalIn(actor, orbId, context.compiled), context.compiled, "changes.publish");
+      return { set: record.set, content: summary, entries: entriesIn(context, content.content) };
+    }
+    if (input.ifMatch !== undefined && input.ifMatch !== record.set.revision)
+      throw revisionMismatch(record.set.revision);
+    if (input.hash !== undefined && input.hash !== summary.hash) throw hashMismatch(summary.hash);
+    return publishOnce(deps, actor, context, { record, content, summary, attempts }, attempt);
+  };
+  /** Returns the result if the broker has stored the publication, although its acknowledgement was lost. */
+  const findSent = async () => {
+    const { set: now } = await requireSet(deps, orbId, set);
+    return attempts.sent !== undefined && attempts.isRepeated(now, actor, undefined) ? run(1) : null;
+  };
+  const options: WriteRetry = { attempts: CONTENDED_ATTEMPTS, until, replayed: ["unavailable", "timeout"] };
+  const work = () => retryOnConflict(deps, orbId, run, findSent, options);
+  const published = await counted(
+    deps,
+    actor,
+    orbId,
+    () => charged(attempts, work),
+    Math.max(1, known.content.items.length),
+  );
+  const detail = `published ${published.content.hash}`;
+  await audit(deps, { realm: orbId, action: "change", actor, target: set, detail });
+  return published;
+}
+
+/** Gives back what guesses of values cost once the outcome of all attempts is known. */
+async function charged<T>(attempts: Attempts, work: () => Promise<T>): Promise<T> {
+  try {
+    const result = await work();
+    attempts.release();
+    return result;
+  } catch (error) {
+    attempts.release(error);
+    throw error;
+  }
+}
+
+interface Attempt {
+  record: ReadSet;
+  content: ReadContent;
+  summary: SetContent;
+  attempts: Attempts;
+}
+
+async function publishOnce(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  { record, content, summary, attempts }: Attempt,
+  attempt: number,
+): Promise<Published> {
+  const { orb, compiled } = context;
+  const { set, seq } = record;
+  const caller = principalIn(actor, orb, compiled);
+  requireReadable(caller, compiled, set);
+  requireSome(caller, compiled, "changes.publish");
+  requirePublishable(compiled, set, summary);
+  if (content.content.items.length === 0) throw nothingToPublish();
+  const versions = await readVersions(deps, context, set.id, content.content.items);
+  requireAll(context, content.content.items, versions);
+  const placed = placedIn(attempts, context, versions);
+  const refusals = new Reasons(placed);
+  const options = { refusals, attempt, budget: new ReadBudget(READ_BYTES), set };
+  const planning = new SetPlanning(deps, caller, context, placed, options);
+  try {
+    const planned = await planning.run();
+    const { hash } = summary;
+    const published = { by: actorId(actor), at: new Date(deps.clock.now()).toISOString(), hash };
+    const next = nextSet(deps, actor, set, "publish", { published });
+    const writes = planned.map(({ write }) => write);
+    const revisions = new Map(writes.map((write) => [write.address.id, madeIn(newestIn(write))]));
+    const done = finished(content.content, revisions, planning.before);
+    const more: Append[] = [
+      setMessage(orb, next, seq),
+      contentMessage(orb, set.id, done, content.seq),
+      ...(await takenBack(deps, actor, orb, set)),
+    ];
+    attempts.sent = published;
+    await commitTogether(deps, context, writes, more, tooMany);
+    for (const { plan } of planned) await plan.committed?.(deps);
+    return {
+      set: next,
+      content: summary,
+      entries: planned.map(({ plan, write }) => entryIn(plan, newestIn(write))),
+    };
+  } finally {
+    attempts.refuse(new Map([...refusals.all].map(([index, error]) => [placed[index]?.id ?? "", error])));
+  }
+}
+
+/** Returns the number of the revision that a publication makes. A draft may follow it. */
+const madeIn = ({ revision, publishedRevision }: EntrySnapshot) => publishedRevision ?? revision;
+
+/** Returns the message that marks the set which this one takes back. */
+async function takenBack(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  { id, reverts }: ChangeSet,
+): Promise<Append[]> {
+  const found = reverts === undefined ? null : await findSet(deps, orb, reverts);
+  if (found === null || found.set.state !== "PUBLISHED") return [];
+  return [setMessage(orb, nextSet(deps, actor, found.set, "revert", { revertedBy: id }), found.seq)];
+}
+
+function entryIn(
+  { warnings }: Plan,
+  { module, schema, id, revision, status }: EntrySnapshot,
+): PublishedEntry {
+  return {
+    module,
+    schema,
+    id,
+    revision,
+    status,
+    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
+  };
+}
+
+/** Returns the content of a published set. @param revisions the revisions that the publication writes, by entry */
+function finished(
+  content: Content,
+  revisions: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, Before | null>,
+): Content {
+  const items = content.items.map((item): Item => {
+    const revision = revisions.get(item.id);
+    return revision === undefined
+      ? item
+      : { ...item, done: { revision, before: before.get(item.id) ?? null } };
+  });
+  return { ...content, items };
+}
+
+function nothingToPublish(): AppError {
+  return new AppError(
+    "conflict",
+    "change_empty",
+    "The change set contains no entries. Write some into it first.",
+  );
+}
+
+function tooMany(messages: number): AppError {
+  const detail = `The publication needs ${messages} messages, and one atomic write holds ${BATCH_LIMIT}. Divide the change set into smaller ones.`;
+  return new AppError("too_large", "change_too_large", detail);
+}

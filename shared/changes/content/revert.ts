@@ -1,0 +1,293 @@
+/** Makes a change set that takes back what another one has published. */
+import { actorId } from "../../access/actor.ts";
+import { isOwn, type Principal, principalIn, requireMay } from "../../access/authorize.ts";
+import type { EntryOperation } from "../../access/credentials/operations.ts";
+import { refusal } from "../../access/refusals.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import { ADMINS_ONLY } from "../../definition/document/access.ts";
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { guard } from "../../entry/model/messages.ts";
+import { namedEntry, withNames } from "../../entry/model/names.ts";
+import { type LoadedEntry, type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
+import { type EntrySnapshot, effective, snapshotOf } from "../../entry/model/snapshot.ts";
+import { revisionPlace } from "../../entry/read/revisions.ts";
+import { keepingHidden } from "../../entry/values/admitted.ts";
+import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
+import { equal } from "../../kernel/json.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
+import { counted, countValues } from "../../quotas/write.ts";
+import { ReadBudget } from "../../store/budget.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import type { Append } from "../../store/types.ts";
+import { type ChangeSet, newSet, openingMessages, requireSet } from "../record/record.ts";
+import { requireReadable, requireSome } from "../record/rights.ts";
+import { nextState } from "../record/states.ts";
+import {
+  addressOfItem,
+  type Content,
+  contentMessage,
+  EMPTY,
+  type Item,
+  MOST_BYTES,
+  readContent,
+  type VersionAct,
+} from "./content.ts";
+import { type NewVersion, versionMessages, withItem } from "./pend.ts";
+import { currentOf } from "./publication.ts";
+
+/**
+ * Opens a set that takes back everything that another set has published: new entries are deleted, others get the values
+ * that they had before. Later changes by others stay, unless they are in the same places. So do the values of fields
+ * that the caller may not write.
+ * @throws AppError `wrong_state` unless the set is published; forbidden if the caller may not write one of the entries
+ */
+export async function revertSet(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  { set: id, title }: { set: string; title?: string | undefined },
+): Promise<ChangeSet> {
+  const { orb } = context;
+  const { actor } = caller;
+  const first = await revertible(deps, caller, context, id);
+  const own = ofOneWrite(deps);
+  const run = async (attempt: number) => {
+    if (attempt === 0) return revertOnce(own, caller, context, first, title);
+    const now = await renewDefinition(own, { orbId: orb });
+    const principal = principalIn(actor, orb, now.compiled);
+    return revertOnce(own, principal, now, await revertible(own, principal, now, id), title);
+  };
+  const work = () => retryOnConflict(own, orb, run);
+  return counted(own, actor, orb, work, Math.max(1, first.content.items.length));
+}
+
+/** A published set. */
+interface PublishedSet {
+  set: ChangeSet;
+  content: Content;
+}
+
+/** Reads a set that the caller may take back. */
+async function revertible(
+  deps: Deps,
+  caller: Principal,
+  { orb, compiled }: OrbContext,
+  id: string,
+): Promise<PublishedSet> {
+  const [{ set }, { content }] = await Promise.all([requireSet(deps, orb, id), readContent(deps, orb, id)]);
+  requireReadable(caller, compiled, set);
+  requireSome(caller, compiled, "changes.write");
+  nextState(set.state, "revert");
+  return { set, content };
+}
+
+async function revertOnce(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  { set, content }: PublishedSet,
+  title = `Take back: ${set.title}`.slice(0, LONGEST_TITLE),
+): Promise<ChangeSet> {
+  const { orb, fence } = context;
+  const about = { title, reverts: set.id };
+  const start = await started(deps, caller, context, content, about);
+  const { items } = start.content;
+  const [item] = items;
+  if (item === undefined) throw nothingLeft();
+  const bytes = items.reduce((sum, one) => sum + one.bytes, 0);
+  await countValues(deps, caller.actor, orb, { bytes, publish: false, guesses: NO_GUESSES });
+  const messages = [
+    ...start.versions,
+    contentMessage(orb, start.set.id, start.content, 0),
+    ...openingMessages(orb, start.set),
+  ];
+  const guarded = guard(addressOfItem(orb, item), messages, [fenceGuard(orb, fence)]);
+  await deps.store.batch(streams.orb(orb), guarded);
+  return start.set;
+}
+
+const NO_GUESSES = { secret: [], unread: [] };
+const LONGEST_TITLE = 200;
+
+/** A new set, its content, and the messages that store its versions. */
+interface Start {
+  set: ChangeSet;
+  content: Content;
+  versions: Append[];
+}
+
+async function started(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  content: Content,
+  about: { title: string; reverts: string },
+): Promise<Start> {
+  const { actor } = caller;
+  const set = newSet(deps, actor, about);
+  const store = new ReadBudget(2 * MOST_BYTES).limiting(deps.store, "Take back fewer entries, one by one.");
+  let next = EMPTY;
+  const versions: Append[] = [];
+  for (const item of content.items) {
+    const version = await before({ ...deps, store }, caller, context, item);
+    if (version === undefined) continue;
+    const { item: added, messages } = await versionMessages(set.id, version, 0);
+    next = withItem(next, item.id, added, actorId(actor));
+    versions.push(...messages);
+  }
+  return { set, content: next, versions };
+}
+
+function nothingLeft(): AppError {
+  return new AppError(
+    "conflict",
+    "change_empty",
+    "There is nothing to take back: the entries of the change set are gone, or as they were before, or you may not write what it has changed.",
+  );
+}
+
+/** Returns the version that takes back what the publication did with an entry; undefined if there is nothing to do. */
+async function before(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  item: Item,
+): Promise<NewVersion | undefined> {
+  const { done } = item;
+  if (done === undefined) return undefined;
+  const stream = streams.orb(context.orb);
+  const address = addressOfItem(context.orb, item);
+  const schema = schemaOf(context.compiled, address);
+  const message = await deps.store.get(stream, subjects.entryLog(address));
+  const entry = namedEntry(context.compiled, parseEntry(message));
+  const was = done.before === null ? null : snapshotOf(await deps.store.getSeq(stream, done.before.seq));
+  const old = was === null ? null : withNames(schema, was);
+  if (done.before !== null && old === null) return undefined;
+  const undone =
+    entry === null || entry.head.status === "DELETED"
+      ? recreated(caller, schema, item, old)
+      : await restored(deps, caller, schema, entry, item, old);
+  if (undone === undefined) return undefined;
+  const updatedAt = new Date(deps.clock.now()).toISOString();
+  const { snapshot, pending } = undone;
+  return {
+    write: { address, schema, headSeq: 0 },
+    snapshot: { ...snapshot, updatedAt, updatedBy: actorId(caller.actor) },
+    pending,
+  };
+}
+
+type Undone = Pick<NewVersion, "snapshot" | "pending">;
+
+/** Returns the version that creates a deleted entry again, in the state before its deletion. */
+function recreated(
+  caller: Principal,
+  schema: CompiledSchema | undefined,
+  { act, done }: Item,
+  old: EntrySnapshot | null,
+): Undone | undefined {
+  if (act !== "delete" || old === null || !done?.before) return undefined;
+  requireWrite(caller, schema, "create", old);
+  // Without the fields that the caller may not write, another entry would come back than the one that was deleted.
+  if (!equal(writable(caller, schema, old, {}), old.values)) throw refusal(caller.actor);
+  const { status } = done.before;
+  if (status === "PUBLISHED") return { snapshot: shown(old, 1), pending: { act: "publish", base: null } };
+  return { snapshot: { ...hidden(old, 1), status }, pending: { act: "restore", base: null } };
+}
+
+/** Returns the version that gives an entry the values and the state that it had before the publication. */
+async function restored(
+  deps: Deps,
+  caller: Principal,
+  schema: CompiledSchema | undefined,
+  entry: LoadedEntry,
+  item: Item,
+  old: EntrySnapshot | null,
+): Promise<Undone | undefined> {
+  const newest = effective(entry.head, deps.clock.now());
+  const { live } = await currentOf(deps, schema, { base: newest, entry });
+  const act = actBack(item, old);
+  requireWrite(caller, schema, act === "publish" || act === "unpublish" ? "update" : act, newest);
+  // Start from the published revision, so that the merge keeps later changes in other places.
+  const place = item.done === undefined ? null : await revisionPlace(deps, entry, item.done.revision);
+  const stored =
+    place === null ? null : snapshotOf(await deps.store.getSeq(streams.orb(entry.address.orb), place.seq));
+  if (place === null || stored === null) return undefined;
+  const published = withNames(schema, stored);
+  const base = { revision: published.revision, seq: place.seq, live: item.act === "publish" };
+  const pending = { act, base };
+  const revision = live.revision + 1;
+  if (old === null || act === "delete")
+    return { snapshot: { ...hidden(live, revision), status: "DELETED", values: {}, claims: [] }, pending };
+  if (act === "restore") return { snapshot: { ...hidden(live, revision), status: "UNPUBLISHED" }, pending };
+  const kept = { ...old, values: writable(caller, schema, old, published.values) };
+  const isSame =
+    equal(kept.values, published.values) &&
+    kept.validFrom === published.validFrom &&
+    kept.validTo === published.validTo;
+  // Of an update, the caller may take back nothing.
+  if (act === "publish" && item.act === "publish" && isSame) return undefined;
+  if (act === "publish") return { snapshot: shown(kept, revision), pending };
+  const status = act === "archive" ? "ARCHIVED" : "UNPUBLISHED";
+  const edited = isSame ? {} : { edited: true as const };
+  return { snapshot: { ...hidden(kept, revision), status }, pending: { ...pending, ...edited } };
+}
+
+/** Returns what takes back the publication of an entry that still exists. */
+function actBack({ act, done }: Item, old: EntrySnapshot | null): VersionAct {
+  if (old === null || !done?.before) return "delete";
+  const { status } = done.before;
+  if (status === "PUBLISHED") return "publish";
+  if (status === "ARCHIVED") return "archive";
+  return act === "archive" ? "restore" : "unpublish";
+}
+
+function requireWrite(
+  caller: Principal,
+  schema: CompiledSchema | undefined,
+  act: EntryOperation,
+  { createdBy }: EntrySnapshot,
+): void {
+  const access = schema?.access ?? ADMINS_ONLY;
+  requireMay(caller, act, { access, own: isOwn(caller.actor, createdBy) });
+}
+
+/** Returns old values, with the stored ones in all fields that the caller may not read or may not write. */
+function writable(
+  caller: Principal,
+  schema: CompiledSchema | undefined,
+  { id, createdBy, values }: EntrySnapshot,
+  stored: EntrySnapshot["values"],
+): EntrySnapshot["values"] {
+  if (schema === undefined) return values;
+  const faults: Fault[] = [];
+  const kept = keepingHidden(schema, { caller, createdBy }, values, stored, faults);
+  if (faults.length === 0) return kept;
+  throw invalid(
+    faults.map((fault) => ({ ...fault, path: `/${schema.module}/${schema.id}/${id}${fault.path}` })),
+  );
+}
+
+function hidden(head: EntrySnapshot, revision: number): EntrySnapshot {
+  const none = {
+    publishedRevision: null,
+    publishedSeq: null,
+    liveFrom: null,
+    liveTo: null,
+    liveClaims: null,
+  };
+  return { ...head, ...none, revision };
+}
+
+function shown(old: EntrySnapshot, revision: number): EntrySnapshot {
+  const { validFrom, validTo } = old;
+  const live = {
+    status: "PUBLISHED",
+    publishedRevision: revision,
+    liveFrom: validFrom,
+    liveTo: validTo,
+  } as const;
+  return { ...hidden(old, revision), ...live };
+}

@@ -1,0 +1,56 @@
+/** Lets the verbs of entries read and write within a change set. */
+import type { Principal } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import type { OrbContext } from "../../entry/model/resolve.ts";
+import type { Destination } from "../../entry/write/commit.ts";
+import { pagesIn } from "./list.ts";
+import { intoSet } from "./pend.ts";
+import { SetView } from "./view.ts";
+
+/** Dependencies and options of a verb that writes into a set instead of the entry. */
+export interface WithinSet {
+  deps: Deps;
+  into: Destination;
+}
+
+/**
+ * Returns what a verb needs to write into a set.
+ * @param options.force whether a deletion is to succeed even if other entries refer to the entry
+ * @throws AppError not_found, forbidden or unauthenticated; `wrong_state` if the set is published or closed
+ */
+export async function writingInto(
+  deps: Deps,
+  principal: Principal,
+  context: OrbContext,
+  set: string,
+  options: { force?: boolean } = {},
+): Promise<WithinSet> {
+  const view = await SetView.open(deps, context, principal, set, "write");
+  return { deps: { ...deps, store: view.store }, into: intoSet(deps, principal.actor, view, options) };
+}
+
+/** Dependencies and options of a verb that reads within a set. */
+export interface ReadingIn {
+  deps: Deps;
+  /** Reads the pages of lists. */
+  pages: ReturnType<typeof pagesIn>;
+  /**
+   * Returns a text for the ETag of what was read. It changes with every write into the set, and with every revision of
+   * the orb that was merged with a version of the set.
+   */
+  tag(): string;
+}
+
+/**
+ * Returns what verbs need to read the entries as a set will leave them. A caller who may not read the drafts
+ * of an entry sees it as it is.
+ */
+export async function readingIn(
+  deps: Deps,
+  principal: Principal,
+  context: OrbContext,
+  set: string,
+): Promise<ReadingIn> {
+  const view = await SetView.open(deps, context, principal, set, "read");
+  return { deps: { ...deps, store: view.store }, pages: pagesIn(view), tag: () => view.tag };
+}

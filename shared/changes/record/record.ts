@@ -1,0 +1,155 @@
+/** The record of a change set: its title, its state, and who has approved which content. */
+import { type Actor, actorId, type Role, throughOf, tokenIdOf } from "../../access/actor.ts";
+import type { Deps } from "../../deps.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { isToken, streams, subjects } from "../../store/subjects.ts";
+import { type Append, type ReadOptions, type StoredMessage, StreamMissing } from "../../store/types.ts";
+import { nextState, type SetAct, type SetState } from "./states.ts";
+
+/** Maximum characters of the texts of a set. */
+export const LONGEST = { title: 200, description: 5_000, comment: 2_000 } as const;
+
+/** An approval of a set by one account. It counts only while the content of the set has this hash. */
+export interface Approval {
+  /** Id of the account. */
+  by: string;
+  /** Built-in role of the account when it approved, and its role of the application, if it had one. */
+  role: Role;
+  orbRole?: string | undefined;
+  /** ISO 8601. */
+  at: string;
+  hash: string;
+  comment?: string | undefined;
+}
+
+/** A revision of a change set, as stored. Times are ISO 8601, and `by` members are ids of accounts. */
+export interface ChangeSet {
+  v: 1;
+  id: string;
+  title: string;
+  description?: string | undefined;
+  state: SetState;
+  revision: number;
+  createdAt: string;
+  createdBy: string;
+  /** The handler that opened the set for `createdBy`, `<service>.<handler>`. */
+  through?: string | undefined;
+  /** Id of the API token that opened the set. */
+  token?: string | undefined;
+  changedAt: string;
+  changedBy: string;
+  approvals: readonly Approval[];
+  /** The last rejection. Missing once a review was requested again. */
+  rejection?: { by: string; at: string; comment: string } | undefined;
+  /** Id of the published set that this one takes back. */
+  reverts?: string | undefined;
+  /** Id of the published set that took this one back. */
+  revertedBy?: string | undefined;
+  /** `hash` is that of the published content. */
+  published?: { by: string; at: string; hash: string } | undefined;
+}
+
+/** A set, and the sequence number of its record's last message. */
+export interface ReadSet {
+  set: ChangeSet;
+  seq: number;
+}
+
+export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts">;
+
+/** What an act may change of a set. Members that are `undefined` are removed. */
+export type SetChange = Partial<
+  Pick<ChangeSet, "title" | "description" | "approvals" | "rejection" | "revertedBy" | "published">
+>;
+
+/** Parses a record. */
+export function parseSet(message: StoredMessage): ReadSet {
+  return { set: message.json<ChangeSet>(), seq: message.seq };
+}
+
+/** Reads a set. Returns null if there is none. */
+export async function findSet(
+  { store }: Pick<Deps, "store">,
+  orb: string,
+  id: string,
+  options?: ReadOptions,
+): Promise<ReadSet | null> {
+  if (!isToken(id)) return null;
+  try {
+    const message = await store.get(streams.orb(orb), subjects.changeRecord(orb, id), options);
+    return message === null ? null : parseSet(message);
+  } catch (error) {
+    if (error instanceof StreamMissing) return null;
+    throw error;
+  }
+}
+
+export const noSet = () => notFound("change", "There is no such change set.");
+
+/** Reads a set. @throws AppError change_not_found */
+export async function requireSet(
+  deps: Pick<Deps, "store">,
+  orb: string,
+  id: string,
+  options?: ReadOptions,
+): Promise<ReadSet> {
+  const found = await findSet(deps, orb, id, options);
+  if (found === null) throw noSet();
+  return found;
+}
+
+/** Returns the first revision of a new set. */
+export function newSet(
+  { clock, newId }: Pick<Deps, "clock" | "newId">,
+  actor: Actor,
+  content: NewSet,
+): ChangeSet {
+  const at = new Date(clock.now()).toISOString();
+  const by = actorId(actor);
+  const [through, token] = [throughOf(actor), tokenIdOf(actor)];
+  return {
+    v: 1,
+    id: newId(),
+    ...content,
+    state: "OPEN",
+    revision: 1,
+    createdAt: at,
+    createdBy: by,
+    ...(through === undefined ? {} : { through }),
+    ...(token === undefined ? {} : { token }),
+    changedAt: at,
+    changedBy: by,
+    approvals: [],
+  };
+}
+
+/**
+ * Returns the next revision of a set.
+ * @throws AppError wrong_state if the act is not possible in the state of the set
+ */
+export function nextSet(
+  { clock }: Pick<Deps, "clock">,
+  actor: Actor,
+  set: ChangeSet,
+  act: SetAct,
+  change: SetChange = {},
+): ChangeSet {
+  return {
+    ...set,
+    state: nextState(set.state, act),
+    revision: set.revision + 1,
+    changedAt: new Date(clock.now()).toISOString(),
+    changedBy: actorId(actor),
+    ...change,
+  };
+}
+
+/** Returns the messages that store a new set, and put it into the list of all sets. */
+export function openingMessages(orb: string, set: ChangeSet): Append[] {
+  return [setMessage(orb, set, 0), { subject: subjects.changeOrder(orb), data: set.id }];
+}
+
+/** Returns the message that stores a revision. It expects the revision before at `seq`; 0 for a new set. */
+export function setMessage(orb: string, set: ChangeSet, seq: number): Append {
+  return { subject: subjects.changeRecord(orb, set.id), data: JSON.stringify(set), expect: { seq } };
+}

@@ -1,0 +1,124 @@
+/** Opens change sets, and writes the next revision of one. Each write expects the newest revision and the definition. */
+import type { Actor } from "../../access/actor.ts";
+import { type Principal, principalIn } from "../../access/authorize.ts";
+import type { ChangeOperation } from "../../access/credentials/operations.ts";
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { GONE_SECONDS } from "../../entry/model/messages.ts";
+import type { OrbContext } from "../../entry/model/resolve.ts";
+import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import { revisionMismatch } from "../../kernel/errors.ts";
+import { encodeText } from "../../kernel/ids.ts";
+import { counted, countValues } from "../../quotas/write.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import type { Append } from "../../store/types.ts";
+import {
+  type ChangeSet,
+  type NewSet,
+  newSet,
+  openingMessages,
+  type ReadSet,
+  requireSet,
+  setMessage,
+} from "../record/record.ts";
+import { requireOn, requireSome } from "../record/rights.ts";
+import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
+import type { InOrb, OfSet } from "./input.ts";
+
+/** A revision of a set as an attempt reads it. */
+export interface Attempt extends ReadSet {
+  context: OrbContext;
+  principal: Principal;
+}
+
+const NO_GUESSES = { secret: [], unread: [] };
+
+/** Stores messages of a set, unless the definition of the application or what the message expects has changed. */
+export async function storeInSet(
+  deps: Deps,
+  actor: Actor,
+  { orb, fence }: OrbContext,
+  set: string,
+  messages: readonly Append[],
+): Promise<void> {
+  const guard: Append = {
+    subject: subjects.guard(orb, set, 0),
+    data: "",
+    ttl: GONE_SECONDS,
+    expect: fenceGuard(orb, fence),
+  };
+  const bytes = messages.reduce(
+    (sum, { data }) => sum + (typeof data === "string" ? encodeText(data) : data).length,
+    0,
+  );
+  await countValues(deps, actor, orb, { bytes, publish: false, guesses: NO_GUESSES });
+  await deps.store.batch(streams.orb(orb), [guard, ...messages]);
+}
+
+/** Opens a change set. */
+export async function openSet(
+  deps: Deps,
+  actor: Actor,
+  input: InOrb & Omit<NewSet, "reverts">,
+  read: ReadContent,
+): Promise<ReviewedSet> {
+  const { orbId, orb, renew, ...content } = input;
+  const first = await orb;
+  requireSome(principalIn(actor, first.orb, first.compiled), first.compiled, "changes.write");
+  return counted(deps, actor, orbId, () =>
+    retryOnConflict(deps, orbId, async (attempt) => {
+      const context = attempt === 0 ? first : await renewDefinition(deps, { orbId, renew });
+      requireSome(principalIn(actor, context.orb, context.compiled), context.compiled, "changes.write");
+      const set = newSet(deps, actor, content);
+      await storeInSet(deps, actor, context, set.id, openingMessages(context.orb, set));
+      return reviewed(context, set, await read(deps, context, set));
+    }),
+  );
+}
+
+/**
+ * Writes messages of a set, again if another request comes first.
+ * @param decide returns the messages and the result; throws if the write is not possible
+ * @throws AppError change_not_found
+ */
+export async function writeInSet<T>(
+  deps: Deps,
+  actor: Actor,
+  { orbId, orb, renew, set: id }: Omit<OfSet, "ifMatch">,
+  operation: ChangeOperation,
+  decide: (attempt: Attempt) => Promise<{ messages: readonly Append[]; result: T }>,
+): Promise<T> {
+  const first = await orb;
+  requireSome(principalIn(actor, first.orb, first.compiled), first.compiled, operation);
+  return counted(deps, actor, orbId, () =>
+    retryOnConflict(deps, orbId, async (attempt) => {
+      const context = attempt === 0 ? first : await renewDefinition(deps, { orbId, renew });
+      const read = await requireSet(deps, context.orb, id);
+      const principal = principalIn(actor, context.orb, context.compiled);
+      requireOn(principal, context.compiled, operation, read.set);
+      const { messages, result } = await decide({ context, principal, ...read });
+      await storeInSet(deps, actor, context, id, messages);
+      return result;
+    }),
+  );
+}
+
+/**
+ * Writes the next revision of a set.
+ * @param decide returns the next revision; throws if it is not possible
+ * @throws AppError change_not_found, revision_mismatch
+ */
+export function changeSet<T extends { set: ChangeSet }>(
+  deps: Deps,
+  actor: Actor,
+  { ifMatch, ...input }: OfSet,
+  operation: ChangeOperation,
+  decide: (attempt: Attempt) => Promise<T>,
+): Promise<T> {
+  return writeInSet(deps, actor, input, operation, async (attempt) => {
+    const { context, set, seq } = attempt;
+    if (ifMatch !== undefined && ifMatch !== set.revision) throw revisionMismatch(set.revision);
+    const result = await decide(attempt);
+    return { messages: [setMessage(context.orb, result.set, seq)], result };
+  });
+}

@@ -1,0 +1,18 @@
+import type { Deps } from "../../deps.ts";
+import type { OrbContext } from "../../entry/model/resolve.ts";
+import type { ChangeSet } from "../record/record.ts";
+import { type JudgedRule, judgedRules, type SetContent } from "../record/workflow.ts";
+
+/** Reads what a review needs to know of the content of a set. */
+export type ReadContent = (deps: Deps, context: OrbContext, set: ChangeSet) => Promise<SetContent>;
+
+/** A set, its content, and the review rules that concern it. */
+export interface ReviewedSet {
+  set: ChangeSet;
+  content: SetContent;
+  rules: readonly JudgedRule[];
+}
+
+export function reviewed({ compiled }: OrbContext, set: ChangeSet, content: SetContent): ReviewedSet {
+  return { set, content, rules: judgedRules(compiled, set, content) };
+}

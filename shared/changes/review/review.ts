@@ -1,0 +1,165 @@
+/** The review of a change set: title and description, request, approval, rejection, and giving it up. */
+import { type Actor, actorId } from "../../access/actor.ts";
+import { audit } from "../../access/audit.ts";
+import { mayReview, requireChange } from "../../access/authorize.ts";
+import { refusal } from "../../access/refusals.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { type Approval, nextSet } from "../record/record.ts";
+import { changeRights } from "../record/rights.ts";
+import {
+  hashMismatch,
+  isApproved,
+  isAuthor,
+  type JudgedRule,
+  keptApprovals,
+  rulesFor,
+  type SetContent,
+} from "../record/workflow.ts";
+import { type Attempt, changeSet } from "./change.ts";
+import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
+import type { OfSet } from "./input.ts";
+
+export interface UpdateSet extends OfSet {
+  title?: string | undefined;
+  /** Null removes it. */
+  description?: string | null | undefined;
+}
+
+/** Changes the title or the description. */
+export function updateSet(
+  deps: Deps,
+  actor: Actor,
+  { title, description, ...input }: UpdateSet,
+  read: ReadContent,
+): Promise<ReviewedSet> {
+  return changeSet(deps, actor, input, "changes.write", async ({ context, set }) => {
+    const next = nextSet(deps, actor, set, "update", {
+      ...(title === undefined ? {} : { title }),
+      ...(description === undefined ? {} : { description: description ?? undefined }),
+    });
+    return reviewed(context, next, await read(deps, context, set));
+  });
+}
+
+/** Gives a set up. It stays readable. */
+export async function closeSet(deps: Deps, actor: Actor, input: OfSet): Promise<void> {
+  await changeSet(deps, actor, input, "changes.write", async ({ set }) => ({
+    set: nextSet(deps, actor, set, "close"),
+  }));
+}
+
+/** Asks for a review. Approvals of earlier content are dropped. */
+export function requestReview(
+  deps: Deps,
+  actor: Actor,
+  input: OfSet,
+  read: ReadContent,
+): Promise<ReviewedSet> {
+  return changeSet(deps, actor, input, "changes.write", async ({ context, set }) => {
+    const content = await read(deps, context, set);
+    const approvals = set.approvals.filter(({ hash }) => hash === content.hash);
+    const next = nextSet(deps, actor, set, "review", { approvals, rejection: undefined });
+    return reviewed(context, next, content);
+  });
+}
+
+export interface ApproveSet extends OfSet {
+  /** Hash of the content that the reviewer has seen. By default, the content as it is now. */
+  hash?: string | undefined;
+  comment?: string | undefined;
+}
+
+/**
+ * Approves the content of a set. The set is approved once all review rules that concern it are met.
+ * @throws AppError `hash_mismatch` if the content is not the one that the reviewer has seen
+ */
+export async function approveSet(
+  deps: Deps,
+  actor: Actor,
+  { hash, comment, ...input }: ApproveSet,
+  read: ReadContent,
+): Promise<ReviewedSet> {
+  const record = recorder(deps, actor, input);
+  return changeSet(deps, actor, input, "changes.approve", async (attempt) => {
+    const { context, principal, set } = attempt;
+    const content = await read(deps, context, set);
+    if (hash !== undefined && hash !== content.hash) throw hashMismatch(content.hash);
+    const { role, orbRole } = principal;
+    const approval: Approval = {
+      by: actorId(actor),
+      role,
+      ...(orbRole === undefined ? {} : { orbRole }),
+      at: new Date(deps.clock.now()).toISOString(),
+      hash: content.hash,
+      ...(comment === undefined ? {} : { comment }),
+    };
+    const { compiled } = context;
+    requireCounting(attempt, content, requireReviewer(attempt, content));
+    const others = set.approvals.filter(({ by }) => by !== approval.by);
+    const all = nextSet(deps, actor, set, "approve", { approvals: [...others, approval] });
+    const next = { ...all, approvals: keptApprovals(compiled, all, content) };
+    await record(`approved ${content.hash}`);
+    const done = isApproved(compiled, next, content);
+    return reviewed(context, done ? next : { ...next, state: "IN_REVIEW" }, content);
+  });
+}
+
+type Rule = JudgedRule["rule"];
+
+/**
+ * Returns the review rules that concern a set and name the caller. Throws 403 if there are none, unless no rule concerns
+ * the set and the caller may publish.
+ */
+function requireReviewer({ context, principal }: Attempt, content: SetContent): readonly Rule[] {
+  const { compiled } = context;
+  const rules = rulesFor(compiled, content);
+  if (rules.length === 0) {
+    requireChange(principal, "changes.approve", { ...changeRights(compiled, false), reviewers: [] });
+    return [];
+  }
+  const fitting = rules.filter(({ by }) => mayReview(by, principal.role, principal.orbRole));
+  if (fitting.length === 0) throw refusal(principal.actor);
+  return fitting;
+}
+
+/** Throws 403 if none of the review rules that name the caller would count the approval. */
+function requireCounting({ principal, set }: Attempt, content: SetContent, fitting: readonly Rule[]): void {
+  if (fitting.length === 0 || !isAuthor(actorId(principal.actor), set, content)) return;
+  if (fitting.some(({ notAuthor }) => !notAuthor)) return;
+  const detail =
+    "The review rules demand another reviewer, because you opened the change set or wrote into it.";
+  throw new AppError("forbidden", "own_change", detail);
+}
+
+/** Sends a set back to its authors. All its approvals end. The rules for approvals decide who may do it. */
+export async function rejectSet(
+  deps: Deps,
+  actor: Actor,
+  { comment, ...input }: OfSet & { comment: string },
+  read: ReadContent,
+): Promise<ReviewedSet> {
+  const record = recorder(deps, actor, input);
+  return changeSet(deps, actor, input, "changes.approve", async (attempt) => {
+    const { context, set } = attempt;
+    const content = await read(deps, context, set);
+    requireReviewer(attempt, content);
+    const rejection = { by: actorId(actor), at: new Date(deps.clock.now()).toISOString(), comment };
+    const next = nextSet(deps, actor, set, "reject", { approvals: [], rejection });
+    await record(`rejected ${content.hash}`);
+    return reviewed(context, next, content);
+  });
+}
+
+/**
+ * Returns a function that records a decision about a set in the audit log. Call it before the decision is stored, so that
+ * none is stored without its record. An attempt that repeats the last decision records nothing.
+ */
+function recorder(deps: Deps, actor: Actor, { orbId, set }: OfSet): (detail: string) => Promise<void> {
+  let last: string | undefined;
+  return async (detail) => {
+    if (detail === last) return;
+    await audit(deps, { realm: orbId, action: "change", actor, target: set, detail });
+    last = detail;
+  };
+}

@@ -1,0 +1,47 @@
+/** Where the values of a field come from: the attribute `from`. */
+import { z } from "zod";
+import { FIELD_NAME } from "./ids.ts";
+
+const ruleSchema = z.strictObject({
+  convert: z.unknown().meta({
+    description: 'A JsonLogic rule. It reads the stored value as {"var": "value"}.',
+    example: { in: [{ var: "value" }, ["yes", "on"]] },
+  }),
+});
+
+const membersSchema = z.strictObject({
+  fields: z
+    .record(z.string(), z.string())
+    .refine((fields) => Object.keys(fields).length > 0, "must have a member")
+    .meta({
+      description: "For each member of the object, the name of the field that it was before.",
+      example: { title: "metaTitle" },
+    }),
+});
+
+export const fromSchema = z
+  .union(
+    [z.string().regex(FIELD_NAME, "must be the name of a field"), ruleSchema, membersSchema],
+    'must be the name of a field, an object with a rule: { "convert": … }, or one with earlier fields: { "fields": … }',
+  )
+  .meta({
+    description:
+      "The field of which a slug is made if it is left out: the slug stays when that field changes. Or, for a field that changes its type, the rule that converts the stored values. Or, for an object, the fields that become its members.",
+    example: "title",
+  });
+
+interface Sourced {
+  from?: z.output<typeof fromSchema> | undefined;
+}
+
+/** Returns the name of the field of which a slug is made. */
+export const sourceOf = ({ from }: Sourced): string | undefined =>
+  typeof from === "string" ? from : undefined;
+
+/** Returns the JsonLogic rule that converts the values that were stored before the field changed its type. */
+export const ruleOf = ({ from }: Sourced): unknown =>
+  typeof from === "object" && "convert" in from ? from.convert : undefined;
+
+/** Returns the fields that become members of an object: for each member, the field's name. */
+export const movesOf = ({ from }: Sourced): [member: string, field: string][] =>
+  typeof from === "object" && "fields" in from ? Object.entries(from.fields) : [];

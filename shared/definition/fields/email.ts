@@ -1,0 +1,40 @@
+import { FIELD_TRAITS } from "../types/traits.ts";
+import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
+import { fromTexts } from "./parts/conversion.ts";
+import { compareTexts, type FieldType, type Json } from "./parts/type.ts";
+
+/** Maximum characters of an address that mail servers accept (RFC 5321, as corrected by erratum 1690). */
+const MAX_EMAIL = 254;
+const LABEL = "[a-zA-Z0-9](?:[a-zA-Z0-9-]{0,61}[a-zA-Z0-9])?";
+/** The form of the HTML standard, with a domain of at least two parts: `ann@example` is a typing error. */
+const EMAIL = new RegExp(`^[a-zA-Z0-9.!#$%&'*+/=?^_\`{|}~-]{1,64}@${LABEL}(?:\\.${LABEL})+$`);
+
+/**
+ * Returns the form in which addresses are compared. RFC 5321 lets a server tell the case of the part before the @
+ * apart, but hardly any does, and people expect one account for `Ann@example.org` and `ann@example.org`.
+ */
+const sortKey = (text: string) => text.toLowerCase();
+
+const token = (value: Json) => (typeof value === "string" ? `s:${sortKey(value)}` : null);
+
+const parse: FieldType["parse"] = (value, report) => {
+  const text = parseCharacters(value, MAX_EMAIL, report);
+  if (text === undefined || EMAIL.test(text)) return text;
+  report("format", "must be an e-mail address, such as ann@example.org");
+  return undefined;
+};
+
+/** An e-mail address. It keeps its case, and is compared without it. */
+export const emailType: FieldType = {
+  name: "email",
+  ...FIELD_TRAITS.email,
+  parse,
+  madeFrom: fromTexts(parse),
+  fromText: (text) => (text.length <= MAX_EMAIL ? text : undefined),
+  rules: characterRules,
+  compare: (a, b) =>
+    typeof a === "string" && typeof b === "string" ? compareTexts(sortKey(a), sortKey(b)) : 0,
+  token,
+  sortKey,
+  jsonSchema: (field) => ({ ...characterSchema(field, MAX_EMAIL), format: "email" }),
+};

@@ -1,0 +1,143 @@
+/**
+ * Compacts the indexes that no other process compacts, in a long-lived process. Writers compact an index after many
+ * changes. But a writer may stop or crash before it has moved the last ones, and the next reader would then have to read
+ * them all, or do without the index.
+ */
+import { homeKey } from "../../definition/document/home.ts";
+import { definitionFor, publishedDefinitions } from "../../definition/stored/live.ts";
+import type { Deps } from "../../deps.ts";
+import { pause } from "../../kernel/pause.ts";
+import { feedSubject } from "../../store/broker/provision.ts";
+import { parsedHome, streams, subjects } from "../../store/subjects.ts";
+import type { Subscription } from "../../store/types.ts";
+import { readPage } from "../index/scan.ts";
+import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
+import type { OrderedField } from "./pages.ts";
+import { indexesOf } from "./remove.ts";
+import { LONG_LOG, shortenLog } from "./upkeep.ts";
+
+/** Milliseconds between two looks at the indexes that have changed. */
+const LOOK_MS = 2_000;
+/** Milliseconds between two looks at all indexes, in case that the broker's notifications of changes were lost. */
+const LOOK_AT_ALL_MS = 600_000;
+
+const EVERY_LOG = feedSubject(subjects.everyOrderedLog);
+
+/** An index that has changed since its log was last found short. */
+interface Changed {
+  index: OrderedField;
+  /** Sequence number of the index's root at the last look. If it has moved since, another process compacts the index. */
+  rootSeq: number | undefined;
+}
+
+type KeeperDeps = Pick<Deps, "store" | "log">;
+
+export class IndexKeeper {
+  readonly #deps: KeeperDeps;
+  readonly #changed = new Map<string, Changed>();
+  readonly #waiting = new AbortController();
+  #subscription: Subscription | undefined;
+  #lookedAtAll = Number.NEGATIVE_INFINITY;
+  #ended: Promise<void> = Promise.resolve();
+
+  constructor(deps: KeeperDeps) {
+    this.#deps = deps;
+  }
+
+  start(): void {
+    this.#ended = this.#run();
+  }
+
+  /** Waits until the current round of a compaction is done. */
+  async stop(): Promise<void> {
+    this.#waiting.abort();
+    this.#subscription?.unsubscribe();
+    await this.#ended;
+  }
+
+  async #run(): Promise<void> {
+    const { signal } = this.#waiting;
+    while (!signal.aborted) {
+      try {
+        await this.look();
+      } catch (error) {
+        this.#deps.log.warn("the ordered indexes could not be looked at; the next look tries again", {
+          error: String(error),
+        });
+      }
+      await pause(LOOK_MS, signal);
+    }
+  }
+
+  /** Compacts the indexes with a long log that no process has compacted since the last look. */
+  async look(): Promise<void> {
+    this.#follow();
+    if (Date.now() - this.#lookedAtAll > LOOK_AT_ALL_MS) await this.#addAll();
+    for (const [name, changed] of [...this.#changed]) {
+      if (this.#waiting.signal.aborted) return;
+      // A change that comes during the look adds the index again.
+      this.#changed.delete(name);
+      try {
+        const rootSeq = await this.#lookAt(changed);
+        if (rootSeq !== undefined) this.#changed.set(name, { index: changed.index, rootSeq });
+      } catch (error) {
+        // One damaged application must not stop the compaction of others.
+        this.#changed.set(name, changed);
+        this.#deps.log.warn("an ordered index could not be compacted; the next look tries again", {
+          orb: changed.index.orb,
+          error: String(error),
+        });
+      }
+    }
+  }
+
+  /** Subscribes to the changes of all indexes, unless this process already has a subscription. */
+  #follow(): void {
+    if (this.#subscription !== undefined) return;
+    const lost = () => {
+      this.#subscription = undefined;
+      this.#lookedAtAll = Number.NEGATIVE_INFINITY;
+    };
+    const take = ({ subject }: { subject: string }) => this.#add(subject);
+    this.#subscription = this.#deps.store.subscribe(EVERY_LOG, take, lost);
+  }
+
+  #add(subject: string): void {
+    if (this.#changed.has(subject)) return;
+    const [, orb = "", , type = "", schema = "", field = ""] = subject.split(".");
+    this.#changed.set(subject, { index: { orb, ...parsedHome(type, schema), field }, rootSeq: undefined });
+  }
+
+  async #addAll(): Promise<void> {
+    for await (const { orb, compiled } of publishedDefinitions(this.#deps)) {
+      for (const schema of compiled.byHome.values())
+        for (const field of indexesOf(schema))
+          this.#add(feedSubject(subjects.orderedLog({ orb, ...schema.home }, field)));
+    }
+    this.#lookedAtAll = Date.now();
+  }
+
+  /** Returns the sequence number of the index's root if the log is long, and another look is needed. */
+  async #lookAt({ index, rootSeq }: Changed): Promise<number | undefined> {
+    const { store } = this.#deps;
+    const root = await nullIfMissing(
+      store.get(streams.orb(index.orb), subjects.orderedRoot(index, index.field)),
+    );
+    const upTo = root === null ? 0 : (root.json<{ upTo?: number }>().upTo ?? 0);
+    const log = subjects.orderedLog(index, index.field);
+    const page = await readPage(store, index.orb, log, { fromSeq: upTo + 1, limit: 1 });
+    if (page.messages.length + page.pending < LONG_LOG) return undefined;
+    const seq = root?.seq ?? 0;
+    if (seq !== rootSeq) return seq;
+    const definition = await definitionFor(this.#deps, index.orb);
+    if (definition === null || !isIndexOf(definition, index)) return undefined;
+    await shortenLog(this.#deps, index, definition.fence, () => !this.#waiting.signal.aborted);
+    return seq;
+  }
+}
+
+/** Returns whether the definition has the index. If it has not, the index is being erased, or was. */
+function isIndexOf({ compiled }: OrbContext, { field, type, schema }: OrderedField): boolean {
+  const found = compiled.byHome.get(homeKey({ type, schema }));
+  return found !== undefined && indexesOf(found).includes(field);
+}

@@ -1,0 +1,82 @@
+/**
+ * Creates or updates the entry with a key, the value of a unique field. The reservation of the value decides between
+ * concurrent requests: one of them creates the entry, the others update it.
+ */
+import type { Actor } from "../../access/actor.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, invalid, notFound } from "../../kernel/errors.ts";
+import { isObject } from "../../kernel/json.ts";
+import { retry } from "../../kernel/retry.ts";
+import { type EntryKey, holdsKey, ownerOf } from "../index/by-key.ts";
+import type { Written } from "./change.ts";
+import { createEntry } from "./create.ts";
+import { type UpdateInput, updateEntry } from "./update.ts";
+
+export interface PutInput extends Omit<UpdateInput, "id" | "key" | "idempotency" | "dryRun"> {
+  schema: CompiledSchema;
+  key: EntryKey;
+  /** `create`: fail if there is such an entry. `update`: fail if there is none. */
+  only?: "create" | "update" | undefined;
+}
+
+export interface Put extends Written {
+  created: boolean;
+}
+
+/** Returns the values with the key, which the client may omit. */
+function withKey(values: unknown, key: EntryKey): unknown {
+  if (!isObject(values)) return values;
+  const { name } = key.field;
+  if (!Object.hasOwn(values, name)) return { ...values, [name]: key.value };
+  if (holdsKey(key, values)) return values;
+  const message = "must be the value in the path. Remove it, or send that value.";
+  throw invalid([{ path: `/values/${name}`, code: "immutable", message }]);
+}
+
+/** Returns whether a write failed because another entry has the key. */
+export function isTaken(error: unknown, { field }: EntryKey): boolean {
+  return (
+    error instanceof AppError &&
+    error.code === "unique_conflict" &&
+    error.errors?.some(({ path }) => path === `/values/${field.name}`) === true
+  );
+}
+
+const isMissing = (error: unknown) => error instanceof AppError && error.code === "entry_not_found";
+
+/**
+ * Creates the entry if no entry has the key, and otherwise updates it: with `merge`, only the values that are given.
+ * Writes nothing if the entry already is what the
+ * request asks for.
+ * @throws AppError conflict `unique_conflict` if only the published revision of an entry has the key, or if the caller
+ *   may not read the entry that has it
+ */
+export async function putEntry(deps: Deps, actor: Actor, input: PutInput): Promise<Put> {
+  const { key, only, schema, ...change } = input;
+  const { ifMatch, place, read: _, merge: __, ...entry } = change;
+  const values = withKey(input.values, key);
+  const mayCreate = only !== "update" && ifMatch === undefined && place?.id === undefined;
+  let creates = false;
+  let id: string | undefined;
+  /** The entry that has the key, but cannot be updated by it. */
+  let refused: string | undefined;
+  const after = (error: unknown) => {
+    const repeats = creates ? id === undefined && isTaken(error, key) : mayCreate && isMissing(error);
+    if (!creates) refused = id;
+    return repeats;
+  };
+  return retry({ attempts: 12, after }, async () => {
+    id = await ownerOf(deps, schema, key, "leader");
+    creates = id === undefined || id === refused;
+    if (id !== undefined && !creates) {
+      if (only === "create")
+        throw new AppError("precondition", "entry_exists", "There is already an entry with this value.");
+      const updated = { ...change, values, schema, id, key, skipsUnchanged: true };
+      return { ...(await updateEntry(deps, actor, updated)), created: false };
+    }
+    if (!mayCreate) throw notFound("entry");
+    const created = { ...entry, values, module: schema.module, schema: schema.id };
+    return { ...(await createEntry(deps, actor, created)), created: true };
+  });
+}

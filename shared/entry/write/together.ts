@@ -1,0 +1,88 @@
+/** Commits the writes of several entries in one atomic batch. */
+import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
+import { tendWritten } from "../listed/upkeep.ts";
+import { type EntryWrite, type Guard, guard, messagesOf } from "../model/messages.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import { tendIndexes } from "../ordered/upkeep.ts";
+
+/**
+ * Commits the writes of different entries, all or none, but only if the definition that they were validated with is
+ * still active.
+ * @param more further messages of the batch
+ * @param tooMany returns the error for a batch of too many messages
+ * @throws Conflict if an entry, a unique value, a guarded subject or the definition has changed; nothing was written
+ * @throws AppError too_large `batch_too_large`
+ */
+export async function commitTogether(
+  deps: Deps,
+  by: OrbContext,
+  writes: readonly EntryWrite[],
+  more: readonly Append[],
+  tooMany: (messages: number) => AppError = batchTooLarge,
+): Promise<void> {
+  const messages = [...more, ...messagesTogether(by, writes)];
+  if (messages.length > BATCH_LIMIT) throw tooMany(messages.length);
+  await deps.store.batch(streams.orb(by.orb), messages);
+  for (const write of writes) {
+    tendIndexes(deps, by, write.address, write.claims.adds);
+    tendWritten(deps, by, write);
+  }
+}
+
+function batchTooLarge(messages: number): AppError {
+  const detail = `Together, the items need ${messages} messages, and one atomic write holds ${BATCH_LIMIT}. Send fewer items, or split them into two requests.`;
+  return new AppError("too_large", "batch_too_large", detail);
+}
+
+/** Returns the messages of all writes, each condition once. */
+function messagesTogether(by: OrbContext, writes: readonly EntryWrite[]): Append[] {
+  const [first] = writes;
+  if (first === undefined) return [];
+  const heads = new Map(writes.map(({ address, headSeq }) => [subjects.entryLog(address), headSeq]));
+  const guards: Guard[] = [fenceGuard(by.orb, by.fence)];
+  const messages = writes.flatMap((write) => {
+    const carried: Guard[] = [];
+    for (const one of write.guards ?? []) {
+      const own = heads.get(one.subject);
+      if (one.carriers !== undefined) carried.push(one);
+      // The batch writes this entry itself, so its own condition checks the entry.
+      else if (own === undefined) guards.push(one);
+      else if (own !== one.seq) throw new Conflict();
+    }
+    return messagesOf({ ...write, guards: carried });
+  });
+  return guard(first.address, onceEach(messages), guards);
+}
+
+/**
+ * Returns messages in which no subject is replaced twice, because the broker refuses that. The last message wins, with
+ * the condition of the first one. If one entry frees a unique value and another one takes it, only the second message
+ * stays.
+ */
+function onceEach(messages: readonly Append[]): Append[] {
+  const taken = new Set(
+    messages.flatMap(({ subject, rollup, expect }) =>
+      rollup !== true && expect !== undefined ? [subject] : [],
+    ),
+  );
+  const at = new Map<string, number>();
+  const out: Append[] = [];
+  for (const message of messages) {
+    const { subject, rollup, expect } = message;
+    if (rollup === true && taken.has(subject)) continue;
+    const index = rollup === true ? at.get(subject) : undefined;
+    const before = index === undefined ? undefined : out[index];
+    if (index === undefined || before === undefined) {
+      if (rollup === true) at.set(subject, out.length);
+      out.push(message);
+      continue;
+    }
+    if (expect?.seq !== before.expect?.seq) throw new Conflict();
+    out[index] = message;
+  }
+  return out;
+}

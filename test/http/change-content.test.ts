@@ -1,0 +1,269 @@
+/** `?change={set}`: writes into change sets, reads within them, and their publication. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let root: string;
+let people: Record<"writer" | "other" | "editor" | "reviewer", SignedIn>;
+
+const WRITTEN = {
+  read: ["public"],
+  create: ["user"],
+  update: ["own", "editor"],
+  publish: ["editor"],
+  delete: ["editor"],
+};
+const DOCUMENT = {
+  id: "sets",
+  languages: ["en", "de"],
+  uses: [{ service: "access", handlers: ["passkey", "invitations", "bootstrap"] }],
+  roles: [
+    { id: "editor", name: "Editors" },
+    { id: "reviewer", name: "Reviewers" },
+  ],
+  workflow: { review: [{ by: ["reviewer"], module: "press" }] },
+  modules: [
+    {
+      id: "pages",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "page",
+          access: WRITTEN,
+          fields: [
+            { name: "title", type: "string", translatable: true },
+            { name: "rank", type: "integer" },
+          ],
+        },
+      ],
+    },
+    {
+      id: "press",
+      type: "CONTENT",
+      schemas: [{ id: "release", access: WRITTEN, fields: [{ name: "text", type: "string" }] }],
+    },
+  ],
+};
+
+const as = async (
+  who: SignedIn | string | undefined,
+  method: string,
+  path: string,
+  body?: unknown,
+  headers: Record<string, string> = {},
+) =>
+  call(platform, method, path, {
+    ...(who === undefined ? {} : { token: typeof who === "string" ? who : who.token }),
+    ...(body === undefined ? {} : { body }),
+    headers,
+  });
+const pages = "/api/sets/pages/page";
+
+async function opened(who: SignedIn | string): Promise<string> {
+  const made = await as(who, "POST", "/api/sets/changes", { title: "Spring sale" });
+  expect([made.status, made.body.code]).toEqual([201, undefined]);
+  return made.body.id;
+}
+async function page(title: string, rank: number): Promise<string> {
+  const made = await as(people.editor, "POST", `${pages}?publish=true`, {
+    values: { title: { en: title }, rank },
+  });
+  expect([made.status, made.body.code]).toEqual([201, undefined]);
+  return made.body.id;
+}
+const titles = (body: { items: { values: { title: string } }[] }) =>
+  body.items.map(({ values }) => values.title);
+
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  root = await adminToken(platform);
+  const made = await as(root, "POST", "/api/admin/orbs?publish=true", DOCUMENT);
+  expect([made.status, made.body.errors]).toEqual([201, undefined]);
+  people = {
+    writer: await user(platform, "sets"),
+    other: await user(platform, "sets"),
+    editor: await user(platform, "sets", "editor"),
+    reviewer: await user(platform, "sets", "reviewer"),
+  };
+});
+
+describe("a write with ?change", () => {
+  test("goes into the set until it is published", async () => {
+    const [changed, gone] = [await page("B", 2), await page("C", 3)];
+    const set = await opened(people.editor);
+    const within = `change=${set}`;
+    const patched = await as(people.editor, "PATCH", `${pages}/${changed}?${within}`, {
+      values: { title: { en: "Z" }, rank: 9 },
+    });
+    expect([patched.status, patched.body]).toMatchObject([200, { revision: 2, status: "PUBLISHED" }]);
+    const stale = await as(
+      people.editor,
+      "PATCH",
+      `${pages}/${changed}?${within}`,
+      { values: { rank: 8 } },
+      { "if-match": '"1"' },
+    );
+    expect([stale.status, stale.body.code]).toEqual([412, "revision_mismatch"]);
+    const made = await as(
+      people.editor,
+      "POST",
+      `${pages}?${within}`,
+      { values: { title: { en: "A" }, rank: 1 } },
+      { "idempotency-key": "a" },
+    );
+    expect(made.status).toBe(201);
+    const again = await as(
+      people.editor,
+      "POST",
+      `${pages}?${within}`,
+      { values: { title: { en: "A" }, rank: 1 } },
+      { "idempotency-key": "a" },
+    );
+    expect([again.body.id, again.headers.get("idempotent-replayed")]).toEqual([made.body.id, "true"]);
+    expect((await as(people.editor, "DELETE", `${pages}/${gone}?${within}`)).status).toBe(204);
+
+    const plain = await as(undefined, "GET", `${pages}?sort=rank&locale=en`);
+    expect(titles(plain.body)).toEqual(["B", "C"]);
+    const shown = await as(people.editor, "GET", `${pages}?sort=rank&locale=en&count=true&${within}`);
+    expect([titles(shown.body), shown.body.total]).toEqual([["A", "Z"], 2]);
+    expect(shown.headers.get("cache-control")).toContain("private");
+    const first = await as(people.editor, "GET", `${pages}?sort=rank&locale=en&limit=1&${within}`);
+    const next = await as(
+      people.editor,
+      "GET",
+      `${pages}?sort=rank&locale=en&limit=1&cursor=${first.body.nextCursor}&${within}`,
+    );
+    expect([...titles(first.body), ...titles(next.body)]).toEqual(["A", "Z"]);
+    expect(
+      (await as(people.editor, "GET", `${pages}/${changed}?locale=en&${within}`)).body.values.title,
+    ).toBe("Z");
+    expect((await as(people.editor, "GET", `${pages}/${gone}?${within}`)).status).toBe(404);
+    expect((await as(undefined, "GET", `${pages}/${changed}?${within}`)).status).toBe(401);
+    expect((await as(people.other, "GET", `${pages}/${changed}?${within}`)).body.code).toBe(
+      "change_not_found",
+    );
+
+    const diff = await as(people.editor, "GET", `/api/sets/changes/${set}/diff`);
+    expect(diff.body.items.map(({ id, act }: { id: string; act: string }) => [id, act])).toEqual([
+      [changed, "publish"],
+      [gone, "delete"],
+      [made.body.id, "publish"],
+    ]);
+    expect((await as(people.editor, "GET", `/api/sets/changes/${set}`)).body.entries).toBe(3);
+    const { status, body } = await as(people.editor, "POST", `/api/sets/changes/${set}/publish`, {});
+    expect([status, body.change.state, body.items.length]).toEqual([200, "PUBLISHED", 3]);
+    expect(titles((await as(undefined, "GET", `${pages}?sort=rank&locale=en`)).body)).toEqual(["A", "Z"]);
+    const history = await as(people.editor, "GET", `${pages}/${changed}/revisions`);
+    expect(history.body.items.at(-1)).toMatchObject({ operation: "publish", change: set });
+
+    const back = await as(people.editor, "POST", `/api/sets/changes/${set}/revert`, {});
+    expect([back.status, back.body.entries]).toEqual([201, 3]);
+    await as(people.editor, "POST", `/api/sets/changes/${back.body.id}/publish`, {});
+    expect(titles((await as(undefined, "GET", `${pages}?sort=rank&locale=en`)).body)).toEqual(["B", "C"]);
+    expect((await as(people.editor, "GET", `/api/sets/changes/${set}`)).body.state).toBe("REVERTED");
+  });
+
+  test("solves a conflict by the value that the caller keeps, or leaves the set", async () => {
+    const [id, other] = [await page("Old", 1), await page("Other", 1)];
+    const set = await opened(people.editor);
+    const change = `/api/sets/changes/${set}`;
+    await as(people.editor, "PATCH", `${pages}/${id}?change=${set}`, {
+      values: { title: { en: "Mine" }, rank: 5 },
+    });
+    await as(people.editor, "PATCH", `${pages}/${other}?change=${set}`, { values: { rank: 5 } });
+    await as(people.editor, "PATCH", `${pages}/${id}?publish=true`, { values: { title: { en: "Theirs" } } });
+    const refused = await as(people.editor, "POST", `${change}/publish`, {});
+    expect([
+      refused.status,
+      refused.body.code,
+      refused.body.errors.map(({ path }: { path: string }) => path),
+    ]).toEqual([409, "change_conflict", [`/pages/page/${id}/values/title/en`]]);
+    const open = await as(people.editor, "POST", `${change}/entries/${id}/rebase`, {});
+    expect([open.status, open.body.code]).toEqual([409, "change_conflict"]);
+    const solved = await as(people.editor, "POST", `${change}/entries/${id}/rebase`, {
+      keep: { "/values/title/en": "live" },
+    });
+    expect(solved.status).toBe(200);
+    expect((await as(people.editor, "DELETE", `${change}/entries/${other}`)).status).toBe(204);
+    expect((await as(people.editor, "DELETE", `${change}/entries/${other}`)).body.code).toBe(
+      "entry_not_found",
+    );
+    expect((await as(people.editor, "POST", `${change}/publish`, {})).status).toBe(200);
+    const now = await as(undefined, "GET", `${pages}/${id}?locale=en`);
+    expect(now.body.values).toMatchObject({ title: "Theirs", rank: 5 });
+    await as(people.editor, "DELETE", `${pages}/${id}`);
+    await as(people.editor, "DELETE", `${pages}/${other}`);
+  });
+
+  test("needs the approval of exactly what is published", async () => {
+    const releases = "/api/sets/press/release";
+    const set = await opened(people.writer);
+    const change = `/api/sets/changes/${set}`;
+    const made = await as(people.writer, "POST", `${releases}?change=${set}`, { values: { text: "News" } });
+    expect(made.status).toBe(201);
+    expect((await as(people.editor, "POST", `${change}/publish`, {})).body.code).toBe("approval_missing");
+    await as(people.writer, "POST", `${change}/review`);
+    const { body } = await as(people.editor, "GET", change);
+    expect((await as(people.reviewer, "POST", `${change}/approve`, { hash: body.hash })).body.state).toBe(
+      "APPROVED",
+    );
+    await as(people.writer, "PATCH", `${releases}/${made.body.id}?change=${set}`, {
+      values: { text: "Fake" },
+    });
+    const voided = await as(people.editor, "POST", `${change}/publish`, {});
+    expect([voided.status, voided.body.code]).toEqual([409, "approval_void"]);
+    await as(people.writer, "POST", `${change}/review`);
+    await as(people.reviewer, "POST", `${change}/approve`, {});
+    for (const who of [people.writer, people.reviewer])
+      expect((await as(who, "POST", `${change}/publish`, {})).status).toBe(403);
+    expect((await as(people.editor, "POST", `${change}/publish`, { hash: body.hash })).body.code).toBe(
+      "hash_mismatch",
+    );
+    expect((await as(people.editor, "POST", `${change}/publish`, {})).status).toBe(200);
+    expect((await as(undefined, "GET", `${releases}/${made.body.id}`)).body.values).toEqual({ text: "Fake" });
+  });
+
+  test("is refused where a set has no meaning", async () => {
+    const id = await page("P", 1);
+    const set = await opened(people.editor);
+    const within = `change=${set}`;
+    const refusals = [
+      await as(people.editor, "POST", `${pages}?publish=true&${within}`, { values: {} }),
+      await as(people.editor, "GET", `${pages}/${id}?at=2020-01-01T00:00:00Z&${within}`),
+      await as(people.editor, "GET", `${pages}?live=sse&${within}`),
+      await as(people.editor, "GET", `${pages}?aggregate[n]=count()&${within}`),
+      await as(people.editor, "PATCH", `${pages}?filter[rank]=1&${within}`, { values: {} }),
+      await as(people.editor, "GET", `${pages}/${id}/revisions?${within}`),
+      await as(root, "DELETE", `/api/admin/orbs/sets/entries/${id}?purge=true&${within}`),
+      await as(root, "DELETE", `/api/admin/orbs/sets/entries?module=pages&schema=page&all=true&${within}`),
+    ];
+    expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 400));
+    expect((await as(people.editor, "PATCH", `${pages}/${id}?change=none`, { values: {} })).body.code).toBe(
+      "change_not_found",
+    );
+    await as(people.editor, "DELETE", `${pages}/${id}`);
+  });
+
+  test("works for platform admins, also with operations", async () => {
+    const id = await page("P", 1);
+    const set = await opened(root);
+    const entries = "/api/admin/orbs/sets/entries";
+    expect((await as(root, "POST", `${entries}/${id}/unpublish?change=${set}`)).body.status).toBe(
+      "UNPUBLISHED",
+    );
+    expect((await as(root, "GET", `${entries}/${id}?change=${set}`)).body.status).toBe("UNPUBLISHED");
+    const listed = await as(
+      root,
+      "GET",
+      `${entries}?module=pages&schema=page&status=UNPUBLISHED&change=${set}`,
+    );
+    expect(listed.body.items.map((one: { id: string }) => one.id)).toContain(id);
+    expect((await as(root, "GET", `${entries}/${id}`)).body.status).toBe("PUBLISHED");
+    const { body } = await as(root, "POST", `/api/admin/orbs/sets/changes/${set}/publish`, {});
+    expect(body.items).toMatchObject([{ id, status: "UNPUBLISHED" }]);
+    expect(
+      (await as(root, "POST", `/api/admin/orbs/sets/changes/${await opened(root)}/publish`, {})).body.code,
+    ).toBe("change_empty");
+  });
+});

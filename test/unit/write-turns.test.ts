@@ -1,0 +1,31 @@
+/** Writes of one entry that take turns. Timers are fake, so no turn comes or expires by itself. */
+import { beforeEach, expect, it, vi } from "vitest";
+import { inTurn } from "../../shared/entry/write/turns.ts";
+
+beforeEach(() => {
+  vi.useFakeTimers();
+  return () => vi.useRealTimers();
+});
+
+it("come in their order, and look less often the longer their queue is", async () => {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  const order: number[] = [];
+  const held = inTurn(["a"], () => promise);
+  const pauses = vi.spyOn(globalThis, "setTimeout");
+  const all = Array.from({ length: 1_000 }, (_, n) => inTurn(["a"], async () => void order.push(n)));
+  await vi.advanceTimersByTimeAsync(200);
+  const looks = pauses.mock.calls.length;
+  // Otherwise a later restoration would bring the fake timers back.
+  pauses.mockRestore();
+  expect(looks).toBeLessThan(4_000);
+  resolve();
+  await vi.runAllTimersAsync();
+  await Promise.all([held, ...all]);
+  expect(order).toEqual(all.map((_, n) => n));
+});
+
+it("are forgotten if very many requests were cancelled", async () => {
+  const cancelled = () => new Promise<void>(() => {});
+  for (let n = 0; n < 5_001; n++) void inTurn([`cancelled-${n}`], cancelled);
+  expect(await inTurn(["cancelled-0"], async () => "written")).toBe("written");
+});
