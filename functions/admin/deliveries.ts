@@ -27,6 +27,9 @@ const DeliverySchema = z
       description: "Id of the entry. For a call of a schedule, id, module, schema and revision are null",
     }),
     revision: z.int().nullable(),
+    change: z.string().nullable().openapi({
+      description: "Id of the change set, for its events. Id of the entry, module and schema are then null",
+    }),
     attempts: z.int(),
     at: z.iso.datetime().openapi({ description: "When it ended, or when the next attempt follows" }),
     error: z.string().nullable().openapi({ description: "Why the last attempt failed" }),

@@ -3,8 +3,10 @@ import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import type { ChangeOperation } from "../../shared/access/credentials/operations.ts";
 import { contentOf } from "../../shared/changes/content/content.ts";
+import type { ChangeSet } from "../../shared/changes/record/record.ts";
 import type { ReadContent } from "../../shared/changes/review/content.ts";
 import type { InOrb, OfSet } from "../../shared/changes/review/input.ts";
+import { isDue, publishDue } from "../../shared/changes/scheduled/due.ts";
 import { CHANGES_SEGMENT } from "../../shared/orb/routes.ts";
 import { ifMatch } from "../http/etag.ts";
 import type { Router } from "../http/router.ts";
@@ -35,6 +37,26 @@ export const OF_WRITES = [...PROBLEMS, 409, 412, 429, 507] as const;
 
 /** Reads what a review needs to know of the content of a set. */
 export const readContent: ReadContent = (deps, context, { id }) => contentOf(deps, context, id);
+
+/** Milliseconds for which the functions leave a set whose time has come to the hooks process. */
+const OVERDUE_MS = 10_000;
+
+/**
+ * Publishes the first set that is overdue, after the response. So scheduled sets are published late, but not never, where
+ * no hooks process runs.
+ */
+export function releaseOverdue(
+  { var: { deps } }: Context<AppEnv>,
+  orb: string,
+  sets: readonly ChangeSet[],
+): void {
+  const overdue = sets.find((set) => isDue(set, deps.clock.now() - OVERDUE_MS));
+  if (overdue === undefined || deps.readOnly === true) return;
+  const work = publishDue(deps, orb, overdue.id).catch((error: unknown) =>
+    deps.log.warn("an overdue change set could not be published", { orb, error: String(error) }),
+  );
+  deps.afterwards(work);
+}
 
 /** Returns the paths of all sets and of one. */
 export function pathsOf({ prefix }: ChangeRoutes) {

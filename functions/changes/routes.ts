@@ -24,6 +24,7 @@ import {
   PROBLEMS,
   pathsOf,
   readContent,
+  releaseOverdue,
   SetParams,
   target,
 } from "./place.ts";
@@ -84,15 +85,16 @@ function addCollection(place: ChangeRoutes): void {
       orb: inOrb(c).orb,
       state: query["filter[state]"],
       author: query["filter[author]"],
+      entry: query["filter[entry]"],
       limit: query.limit,
       after: readCursor("changes", query.cursor),
     });
+    releaseOverdue(c, inOrb(c).orbId, items);
     return c.json({ items: items.map(listedChange), nextCursor: writeCursor("changes", next) }, 200);
   });
   router.openapi(open, async (c) => {
     const of = inOrb(c);
-    const { title, description } = c.req.valid("json");
-    const input = { ...of, title, description };
+    const input = { ...of, ...c.req.valid("json") };
     const opened = await openSet(c.var.deps, c.var.actor, input, readContent);
     c.header("etag", revisionTag(1));
     c.header("location", `${c.req.path.replace(/\/$/, "")}/${opened.set.id}`);
@@ -118,7 +120,7 @@ function addSet(place: ChangeRoutes): void {
     method: "patch",
     path,
     operationId: `updateChange${suffix}`,
-    summary: "Change the title or the description of a change set",
+    summary: "Change the title, the description or the planned time of a change set",
     request: { params: SetParams, headers: IfMatch, body: jsonRequest(ChangeUpdate) },
     responses: { 200: one("The set") },
     problems: OF_WRITES,
@@ -135,8 +137,10 @@ function addSet(place: ChangeRoutes): void {
     problems: [400, ...OF_WRITES],
   });
   router.openapi(get, async (c) => {
-    const { set, orb } = target(place, c, c.req.valid("param"), {});
-    return answer(c, await getSet(c.var.deps, c.var.actor, { orb, set }, readContent));
+    const { set, orb, orbId } = target(place, c, c.req.valid("param"), {});
+    const found = await getSet(c.var.deps, c.var.actor, { orb, set }, readContent);
+    releaseOverdue(c, orbId, [found.set]);
+    return answer(c, found);
   });
   router.openapi(update, async (c) => {
     const of = target(place, c, c.req.valid("param"), c.req.valid("header"));

@@ -14,14 +14,23 @@ const title = words
 const description = words.max(LONGEST.description).openapi({ description: "What the set is for" });
 const comment = words.max(LONGEST.comment).openapi({ description: "A text for the authors of the set" });
 
+const publishAt = z.iso.datetime({ offset: true }).openapi({
+  description: "When to publish the set, once it is approved",
+  example: "2030-03-01T09:00:00+01:00",
+});
+
 export const NewChange = z
-  .strictObject({ title, description: description.optional() })
+  .strictObject({ title, description: description.optional(), publishAt: publishAt.optional() })
   .openapi("ChangeSetInput");
 
 export const ChangeUpdate = z
   .strictObject({
     title: title.optional(),
     description: description.nullable().optional().openapi({ description: "`null` removes it" }),
+    publishAt: publishAt.nullable().optional().openapi({
+      description:
+        "When to publish the set. It is scheduled as soon as it has its approvals. `null` gives the plan up",
+    }),
   })
   .openapi("ChangeSetUpdate");
 
@@ -41,6 +50,10 @@ export const Rejecting = z
   })
   .openapi("ChangeSetRejection");
 
+const entryName = z
+  .string()
+  .regex(/^[^/]{1,63}\/[^/]{1,63}\/[0-9a-z]{1,32}$/, "must have the form module/schema/id");
+
 export const ListQuery = z.strictObject({
   "filter[state]": z.enum(SET_STATES).optional(),
   "filter[author]": z
@@ -48,6 +61,9 @@ export const ListQuery = z.strictObject({
     .max(128)
     .optional()
     .openapi({ description: "Id of the account that opened the set" }),
+  "filter[entry]": entryName
+    .optional()
+    .openapi({ description: "Sets that contain this entry, or have published it: `module/schema/id`" }),
   limit: Limit,
   cursor: Cursor,
 });
@@ -77,6 +93,15 @@ const members = {
       comment: z.string().nullable(),
     }),
   ),
+  publishAt: moment.nullable().openapi({
+    description:
+      "When the set is to be published. It is if the state is `SCHEDULED`; else it waits for approvals",
+  }),
+  plannedBy: account.nullable().openapi({ description: "With whose rights it is to be published" }),
+  refused: z
+    .object({ publishAt: moment, at: moment, by: account, code: z.string(), detail: z.string() })
+    .nullable()
+    .openapi({ description: "Why the set was not published at the planned time" }),
   rejection: z
     .object({ by: account, at: moment, comment: z.string() })
     .nullable()
@@ -121,11 +146,7 @@ export const NewComment = z
       .regex(/\S/, "must contain more than white space")
       .max(LONGEST.comment)
       .openapi({ minLength: 1, example: "Is this the final price?" }),
-    entry: z
-      .string()
-      .regex(/^[^/]{1,63}\/[^/]{1,63}\/[0-9a-z]{1,32}$/, "must have the form module/schema/id")
-      .optional()
-      .openapi({ description: "The entry that it is about: `module/schema/id`" }),
+    entry: entryName.optional().openapi({ description: "The entry that it is about: `module/schema/id`" }),
     field: words
       .min(1)
       .max(200)
@@ -175,10 +196,14 @@ export function commentView(stored: SetComment): z.infer<typeof CommentView> {
 }
 
 export function listedChange(set: ChangeSet): z.infer<typeof ListedChange> {
-  const { v: _, description = null, approvals, rejection = null, published = null, ...rest } = set;
+  const { v: _, act: _act, plan, refused = null, ...others } = set;
+  const { description = null, approvals, rejection = null, published = null, ...rest } = others;
   return {
     ...rest,
     description,
+    publishAt: plan?.at ?? null,
+    plannedBy: plan?.by.sub ?? null,
+    refused,
     approvals: approvals.map(({ by, at, hash, comment = null }) => ({ by, at, hash, comment })),
     rejection,
     published,

@@ -1,11 +1,12 @@
 /**
- * The hooks process: runs after-write hooks and schedules, and compacts ordered indexes, until it receives SIGTERM. If
- * several of these processes run, only one runs hooks and schedules, and another takes over when it fails. With
- * DATA_DIR, it also keeps the records of the streams, unless a platform on this folder does.
+ * The hooks process: runs after-write hooks and schedules, publishes scheduled change sets, and compacts ordered indexes,
+ * until it receives SIGTERM. If several of these processes run, only one runs hooks and schedules, and another takes over
+ * when it fails. With DATA_DIR, it also keeps the records of the streams, unless a platform on this folder does.
  */
 import { randomUUID } from "node:crypto";
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/request/log.ts";
+import { ScheduleKeeper } from "../../shared/changes/scheduled/keeper.ts";
 import { IndexKeeper } from "../../shared/entry/ordered/keeper.ts";
 import { sweepFiles } from "../../shared/files/sweep.ts";
 import { HookWorker } from "../../shared/hooks/after/worker.ts";
@@ -67,6 +68,8 @@ const worker = new HookWorker(deps, {
 worker.start();
 const keeper = new IndexKeeper(deps);
 keeper.start();
+const scheduled = new ScheduleKeeper(deps);
+scheduled.start();
 let stopping = false;
 const sweep = () =>
   sweepFiles(deps).catch((error: unknown) =>
@@ -114,7 +117,7 @@ async function stop(): Promise<void> {
   stopping = true;
   clearInterval(sweeping);
   clearInterval(completing);
-  await Promise.all([worker.stop(), keeper.stop(), records?.stop()]);
+  await Promise.all([worker.stop(), keeper.stop(), scheduled.stop(), records?.stop()]);
   await store.close();
   process.exit(0);
 }

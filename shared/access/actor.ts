@@ -162,6 +162,36 @@ export function throughOf(actor: Actor): string | undefined {
   return actor.kind === "handler" ? actor.handler : undefined;
 }
 
+/** A caller, as stored with work that the platform does later with the caller's rights. */
+export interface Behalf {
+  /** Realm (set of accounts): `platform`, `auth` or the id of an application. Missing for a schedule and the platform. */
+  realm?: string | undefined;
+  /** Id of the account, as {@link actorId} returns it. */
+  sub: string;
+  /** Id of the API token that authenticated the caller. */
+  token?: string | undefined;
+  /** The application's schedule that called the handler. */
+  schedule?: string | undefined;
+  /** The handler that acted on behalf of the caller. */
+  through?: { handler: string; orb: string; acts: readonly string[] } | undefined;
+}
+
+/** Returns what is stored of a caller so that the platform can act with the caller's rights later. */
+export function behalfOf(actor: Actor): Behalf {
+  const account = accountBehind(actor);
+  const token = tokenIdOf(actor);
+  const realm = account.kind === "orb" ? account.realm : account.kind === "platform" ? "platform" : undefined;
+  return {
+    ...(realm === undefined ? {} : { realm }),
+    sub: actorId(actor),
+    ...(token === undefined ? {} : { token }),
+    ...(account.kind === "schedule" ? { schedule: account.schedule } : {}),
+    ...(actor.kind === "handler"
+      ? { through: { handler: actor.handler, orb: actor.orb, acts: actor.acts } }
+      : {}),
+  };
+}
+
 /**
  * Returns whether a name is valid as the role of an account. The role may not exist: only the application's definition
  * lists the application's roles.

@@ -1,19 +1,25 @@
 import type { Deps } from "../deps.ts";
 import type { Consistency } from "../store/types.ts";
+import { readAccount } from "./accounts.ts";
 import {
   type AccountActor,
   type Actor,
   type ActorToken,
+  actorId,
   anonymous,
+  type Behalf,
   type DirectActor,
   type HandlerActor,
   NEVER,
   OF_TOKEN,
   scheduleActor,
+  system,
 } from "./actor.ts";
 import { noteTokenUse, readApiToken, type VerifiedToken, verifyApiToken } from "./api-token.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
+import { isEffective } from "./bootstrap.ts";
 import { isTokenText } from "./credentials/token-text.ts";
+import { bucketsOf } from "./realms.ts";
 import { handlerRefusal, realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, claimsHandler, verifyHandlerToken, verifyToken } from "./tokens.ts";
@@ -179,4 +185,36 @@ export async function lastingCredential(
   const id = credential.slice(OF_TOKEN.length);
   const found = await readApiToken(deps, { realm, sub, id }, consistency);
   return found === null ? null : { token: { id, scopes: found.record.scopes } };
+}
+
+/**
+ * Returns a caller with the rights that its account has now, for work that the platform does later on its behalf.
+ * Returns null if the account was removed or disabled, or if the API token has expired or was revoked. The end of a
+ * session changes nothing.
+ */
+export async function actorFor(deps: Deps, behalf: Behalf): Promise<Actor | null> {
+  const account = await accountFor(deps, behalf);
+  const { through } = behalf;
+  if (account === null || through === undefined) return account;
+  return { kind: "handler", ...through, caller: account, requestId: deps.request.requestId };
+}
+
+async function accountFor(
+  deps: Deps,
+  { realm: name, sub, token, schedule, through }: Behalf,
+): Promise<DirectActor | null> {
+  if (schedule !== undefined) return through === undefined ? null : scheduleActor(through.orb, schedule);
+  if (name === undefined) return sub === actorId(system) ? system : null;
+  if (token !== undefined) {
+    const found = await readApiToken(deps, { realm: name, sub, id: token }, "leader");
+    return found === null ? null : holderOf(found);
+  }
+  const realm = { name, buckets: bucketsOf(name) };
+  const account = await readAccount(deps, realm, sub, "leader");
+  if (account === null || !(await isEffective(deps, realm, account.value))) return null;
+  const { name: called, email, role } = account.value;
+  const signedIn = { sub, sid: "", exp: NEVER, name: called };
+  return name === PLATFORM_REALM
+    ? { kind: "platform", ...signedIn, email }
+    : { kind: "orb", ...signedIn, realm: name, role };
 }

@@ -211,6 +211,7 @@ export const subjects = {
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
   /** The log of a change set: a whole record for each revision. Its last message is the set as it is. */
   changeRecord: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.record`,
+  allChangeRecords: (orb: string) => `${token(orb, "orb")}._change.*.record`,
   /** A comment on a change set. */
   changeComment: (orb: string, set: string, id: string) =>
     `${token(orb, "orb")}._change.${token(set, "change")}.comment.${token(id, "comment")}`,
@@ -221,6 +222,10 @@ export const subjects = {
   changeOrder: (orb: string) => `${token(orb, "orb")}._change.order`,
   /** The list of what a change set contains. Every write into the set replaces it. */
   changeContent: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.content`,
+  /** Says when a change set is to be published. Removed by the process that finds it published, or no longer scheduled. */
+  changeDue: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.due`,
+  changesDue: (orb: string) => `${token(orb, "orb")}._change.*.due`,
+  everyChangeDue: "*._change.*.due",
   /** The pending version of an entry in a change set. */
   changeVersion: (set: string, a: EntryAddress) =>
     `${token(a.orb, "orb")}._change.${token(set, "change")}.entry.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}`,

@@ -1,6 +1,7 @@
 /** `?change={set}`: writes into change sets, reads within them, and their publication. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
+import { until } from "../support/hooks.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
@@ -266,4 +267,55 @@ describe("a write with ?change", () => {
       (await as(root, "POST", `/api/admin/orbs/sets/changes/${await opened(root)}/publish`, {})).body.code,
     ).toBe("change_empty");
   });
+});
+
+test("schedules a set for callers who may publish it, and lists the sets of an entry", async () => {
+  const { writer, editor } = people;
+  const id = await page("Old", 1);
+  const publishAt = new Date(Date.now() + 3_600_000).toISOString();
+  const refused = await as(writer, "POST", "/api/sets/changes", { title: "Sale", publishAt });
+  expect([refused.status, refused.body.code]).toEqual([403, "forbidden"]);
+  const made = await as(editor, "POST", "/api/sets/changes", { title: "Sale", publishAt });
+  expect(made.body).toMatchObject({
+    state: "OPEN",
+    publishAt,
+    plannedBy: made.body.createdBy,
+    refused: null,
+  });
+  const path = `/api/sets/changes/${made.body.id}`;
+  const empty = await as(editor, "PATCH", path, { publishAt });
+  expect([empty.status, empty.body.code]).toEqual([409, "change_empty"]);
+  const write = { values: { title: { en: "New" } } };
+  expect((await as(editor, "PATCH", `${pages}/${id}?change=${made.body.id}`, write)).status).toBe(200);
+  const past = await as(editor, "PATCH", path, { publishAt: "2020-01-01T00:00:00Z" });
+  expect([past.status, past.body.errors]).toMatchObject([422, [{ path: "/publishAt", code: "range" }]]);
+  expect((await as(editor, "PATCH", path, { publishAt: "tomorrow" })).status).toBe(422);
+  expect((await as(editor, "PATCH", path, { publishAt })).body).toMatchObject({
+    state: "SCHEDULED",
+    publishAt,
+  });
+  const list = async (entry: string) => as(editor, "GET", `/api/sets/changes?filter[entry]=${entry}`);
+  const found = await list(`pages/page/${id}`);
+  expect(found.body.items).toMatchObject([{ id: made.body.id, state: "SCHEDULED", publishAt }]);
+  expect((await list(`press/release/${id}`)).body).toEqual({ items: [], nextCursor: null });
+  expect((await list(`pages/page/${"0".repeat(24)}`)).body.items).toEqual([]);
+  expect((await list(`attic/page/${id}`)).body.errors).toMatchObject([{ path: "/filter[entry]" }]);
+  expect((await list(id)).status).toBe(400);
+  const given = await as(editor, "PATCH", path, { publishAt: null });
+  expect(given.body).toMatchObject({ state: "OPEN", publishAt: null, plannedBy: null });
+});
+
+test("publishes an overdue set after a request has read it, where no hooks process runs", async () => {
+  const { editor } = people;
+  const id = await page("Old", 1);
+  const set = await opened(editor);
+  await as(editor, "PATCH", `${pages}/${id}?change=${set}`, { values: { title: { en: "Late" } } });
+  const publishAt = new Date(Date.now() + 1_000).toISOString();
+  const planned = await as(editor, "PATCH", `/api/sets/changes/${set}`, { publishAt });
+  expect(planned.body.state).toBe("SCHEDULED");
+  await until(
+    async () => (await as(editor, "GET", `/api/sets/changes/${set}`)).body.state,
+    (state) => state === "PUBLISHED",
+  );
+  expect((await as(undefined, "GET", `${pages}/${id}`)).body.values.title).toBe("Late");
 });

@@ -173,6 +173,11 @@ describe("a change set", () => {
       change: set,
     });
     expect((await seen(undefined, made.id)).values).toMatchObject({ sku: "a1" });
+    for (const id of [changed, made.id, hidden, gone]) {
+      const address = { orb: "shop", ...schema.home, id };
+      const copy = await store.get(streams.orb("shop"), subjects.entryLive(address, "public"));
+      expect(copy?.json<{ change: string }>().change).toBe(set);
+    }
     expect((await requireSet(deps, "shop", set)).set.state).toBe("PUBLISHED");
     expect((await failureOf(publish(set))).code).toBe("wrong_state");
     expect((await failureOf(patch(set, changed, {}))).code).toBe("wrong_state");

@@ -2,6 +2,12 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkHooks } from "../../scripts/doctor/hooks.ts";
+import { contentOf } from "../../shared/changes/content/content.ts";
+import { publishSet } from "../../shared/changes/content/publish.ts";
+import { writingInto } from "../../shared/changes/content/within.ts";
+import { openSet } from "../../shared/changes/review/change.ts";
+import type { ReadContent } from "../../shared/changes/review/content.ts";
+import { approveSet, rejectSet, requestReview, updateSet } from "../../shared/changes/review/review.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import {
   createEntry,
@@ -20,7 +26,7 @@ import { exportOrb } from "../../shared/orb/transfer/export.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { startBroker } from "../support/broker.ts";
-import { admin, failureOf, fileDeps, testDeps } from "../support/entries.ts";
+import { admin, callerIn, failureOf, fileDeps, testDeps } from "../support/entries.ts";
 import { type HookService, hookService, hookWorkers, Refusal, until } from "../support/hooks.ts";
 
 const { broker, deps } = await fileDeps();
@@ -286,6 +292,89 @@ describe("a delivery that fails", () => {
     expect([1, 2, 3, 4, 10].map((attempts) => pauseAfter(attempts, 1_000))).toEqual([
       1_000, 4_000, 16_000, 64_000, 3_600_000,
     ]);
+  });
+});
+
+describe("a hook for change sets", () => {
+  const on = ["change.review", "change.approved", "change.published"];
+  const read: ReadContent = (with_, of, { id }) => contentOf(with_, of, id);
+  /** Opens a set with a new entry. */
+  async function openedIn(orb: Awaited<ReturnType<typeof orbWith>>) {
+    const context = await orb.context();
+    const { set } = await openSet(deps, admin, { ...context, title: "Spring sale" }, read);
+    const within = await writingInto(deps, callerIn(admin, context.orb), context.orb, set.id);
+    const entry = { module: "news", values: { title: "a" }, into: within.into };
+    const { snapshot } = await createEntry(within.deps, admin, { ...context, ...entry });
+    return { of: { ...context, set: set.id }, entry: snapshot.id };
+  }
+  const told = () =>
+    service.calls.map(({ input }) => [input.event, input.change?.revision, input.change?.state]);
+
+  it("hears of reviews, approvals and publications, in order, and of nothing else", async () => {
+    const orb = await orbWith({ on });
+    work();
+    const { of } = await openedIn(orb);
+    await requestReview(deps, admin, of, read);
+    await rejectSet(deps, admin, { ...of, comment: "No" }, read);
+    await updateSet(deps, admin, { ...of, title: "Sale" }, read);
+    await requestReview(deps, admin, of, read);
+    const { content } = await approveSet(deps, admin, of, read);
+    await publishSet(deps, admin, of);
+    await until(told, (all) => all.length === 4);
+    expect(told()).toEqual([
+      ["change.review", 2, "IN_REVIEW"],
+      ["change.review", 5, "IN_REVIEW"],
+      ["change.approved", 6, "APPROVED"],
+      ["change.published", 7, "PUBLISHED"],
+    ]);
+    const [first, , , last] = service.calls;
+    const by = { id: of.set, orb: orb.id, changedBy: "admin1", reverts: null, publishAt: null };
+    expect(first?.input).toEqual({
+      event: "change.review",
+      change: expect.objectContaining({ ...by, title: "Spring sale", hash: null }),
+      delivery: { id: `${orb.id}.hear.${of.set}.2`, attempt: 1 },
+    });
+    expect(last?.input.change).toMatchObject({ ...by, title: "Sale", hash: content.hash });
+    const [delivery] = await until(
+      () => orb.deliveries("delivered"),
+      (all) => all.length === 4,
+    );
+    const none = { module: null, schema: null, entry: null };
+    expect(delivery).toMatchObject({ event: "change.review", change: of.set, revision: 2, ...none });
+    await redeliver(deps, admin, orb.id, delivery?.id ?? "");
+    await until(told, (all) => all.length === 5);
+    expect(told()[4]).toEqual(["change.review", 2, "IN_REVIEW"]);
+  });
+
+  it("tells hooks of entries which set has published them", async () => {
+    const orb = await orbWith();
+    work();
+    const { of, entry } = await openedIn(orb);
+    await publishSet(deps, admin, of);
+    await orb.update(entry, { title: "b" });
+    await until(heard, (all) => all.length === 2);
+    expect(heard()).toEqual([`${entry}.1`, `${entry}.2`]);
+    expect(service.calls.map(({ input }) => input.entry.change)).toEqual([of.set, undefined]);
+    const delivered = await until(
+      () => orb.deliveries(),
+      (all) => all.length === 2,
+    );
+    expect(delivered.map(({ change }) => change)).toEqual([null, null]);
+  });
+
+  it("waits like others if it fails, and is counted", async () => {
+    const orb = await orbWith({ on });
+    const { of } = await openedIn(orb);
+    await requestReview(deps, admin, of, read);
+    const backlog = () => readBacklog(deps, orb.id);
+    expect(await until(backlog, ({ count }) => count > 0)).toMatchObject({ count: 1 });
+    service.answer = () => new Refusal("400", "No.");
+    work({ retryMs: 60_000 });
+    const [waiting] = await until(
+      () => orb.deliveries("waiting"),
+      (all) => all.length === 1 && all[0]?.attempts === 1,
+    );
+    expect(waiting).toMatchObject({ change: of.set, entry: null, event: null });
   });
 });
 

@@ -13,7 +13,9 @@ export interface HookCall {
   schedule?: { id: string; at: string; delivery: { id: string; attempt: number } };
   input: {
     event: string;
-    entry: { id: string; revision: number; status: string; values: Record<string, unknown> };
+    entry: { id: string; revision: number; status: string; change?: string; values: Record<string, unknown> };
+    /** Set in place of the entry if the event is about a change set. */
+    change?: Record<string, unknown> & { id: string; revision: number; state: string; changedBy: string };
     previous?: { revision: number; values: Record<string, unknown> } | null;
     delivery?: { id: string; attempt: number };
   };

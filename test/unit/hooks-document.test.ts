@@ -37,6 +37,10 @@ describe("hooks of a document", () => {
     expect(faultsOf(withHooks(HOOK, everything, { ...HOOK, id: "one", schema: "order" }))).toEqual([]);
     const webhook = { id: "post", on: ["entry.created"], url: "https://example.org/hook?a=b" };
     expect(faultsOf(withHooks(webhook, { ...HOOK, mode: "after" }))).toEqual([]);
+    const on = ["change.review", "change.approved", "change.published"];
+    expect(
+      faultsOf(withHooks({ ...webhook, on }, { ...HOOK, on, module: undefined, mode: "after" })),
+    ).toEqual([]);
   });
 
   it.each<[string, object, string]>([
@@ -63,6 +67,17 @@ describe("hooks of a document", () => {
     ["an address with a password", { url: "https://a:b@example.org/" }, "/hooks/1/url format"],
     ["required after writes", { mode: "after", required: true }, "/hooks/1/required not_applicable"],
     ["an unknown mode", { mode: "during" }, "/hooks/1/mode enum"],
+    [
+      "events of entries and of change sets",
+      { on: ["entry.created", "change.review"] },
+      "/hooks/1/on/1 not_applicable",
+    ],
+    ["a change set before the write", { on: ["change.review"] }, "/hooks/1/mode not_applicable"],
+    [
+      "a module for change sets",
+      { on: ["change.published"], mode: "after" },
+      "/hooks/1/module not_applicable",
+    ],
     ["an unknown property", { when: "now" }, "/hooks/1/when unknown_property"],
   ])("are refused with %s", (_what, change, fault) => {
     const hook = { ...HOOK, id: "second", ...change };

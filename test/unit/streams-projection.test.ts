@@ -94,6 +94,14 @@ describe("a live copy", () => {
     });
   });
 
+  test("names the change set that published or withdrew the entry", () => {
+    expect(shown(copy({ change: "c1" }))?.event).toMatchObject({ id: "a", change: "c1" });
+    expect(shown(copy())?.event).not.toHaveProperty("change");
+    const gone = { v: 1, id: "a", revision: 4, tombstone: true, at: "2026-01-01T00:00:00.000Z" };
+    expect(shown({ ...gone, change: "c2" })?.event).toMatchObject({ tombstone: true, change: "c2" });
+    expect(shown(gone)?.event).not.toHaveProperty("change");
+  });
+
   test.each([
     ["of a schema that the public cannot read", "secret"],
     ["of a removed schema", "gone"],

@@ -108,7 +108,8 @@ export async function contentOf(
   context: OrbContext,
   set: string,
 ): Promise<SetContent> {
-  return summaryOf(context, (await readContent(deps, context.orb, set)).content);
+  const { content, seq } = await readContent(deps, context.orb, set);
+  return { ...(await summaryOf(context, content)), seq };
 }
 
 export async function summaryOf({ compiled }: OrbContext, content: Content): Promise<SetContent> {

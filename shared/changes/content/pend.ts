@@ -19,6 +19,7 @@ import { retry } from "../../kernel/retry.ts";
 import { isConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT } from "../../store/types.ts";
+import { editing } from "../record/record.ts";
 import {
   type Content,
   contentMessage,
@@ -241,7 +242,8 @@ async function storeVersion(
     const place = subjects.changeVersion(view.id, address);
     const claim = idempotency === undefined ? [] : [claimMessage(idempotency, 1, place)];
     const all = [contentMessage(orb, view.id, next, content.seq), ...claim, ...messages];
-    const open = { subject: subjects.changeRecord(orb, view.id), seq: record.seq };
-    return { snapshot, seq: await deps.store.batch(stream, guard(address, all, [...files, open])) };
+    const edit = editing(deps, actor, orb, record);
+    const stored = guard(address, [...edit.messages, ...all], [...files, ...edit.guards]);
+    return { snapshot, seq: await deps.store.batch(stream, stored) };
   });
 }

@@ -29,7 +29,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT } from "../../store/types.ts";
 import { type ChangeSet, findSet, nextSet, type ReadSet, requireSet, setMessage } from "../record/record.ts";
 import { requireReadable, requireSome } from "../record/rights.ts";
-import { hashMismatch, requirePublishable, type SetContent } from "../record/workflow.ts";
+import { hashMismatch, nothingToPublish, requirePublishable, type SetContent } from "../record/workflow.ts";
 import { Attempts, entriesIn, type PublishedEntry } from "./attempts.ts";
 import {
   addressOfItem,
@@ -331,7 +331,7 @@ async function publishOnce(
     const planned = await planning.run();
     const { hash } = summary;
     const published = { by: actorId(actor), at: new Date(deps.clock.now()).toISOString(), hash };
-    const next = nextSet(deps, actor, set, "publish", { published });
+    const next = nextSet(deps, actor, set, "publish", { published, plan: undefined, refused: undefined });
     const writes = planned.map(({ write }) => write);
     const revisions = new Map(writes.map((write) => [write.address.id, madeIn(newestIn(write))]));
     const done = finished(content.content, revisions, planning.before);
@@ -395,14 +395,6 @@ function finished(
       : { ...item, done: { revision, before: before.get(item.id) ?? null } };
   });
   return { ...content, items };
-}
-
-function nothingToPublish(): AppError {
-  return new AppError(
-    "conflict",
-    "change_empty",
-    "The change set contains no entries. Write some into it first.",
-  );
 }
 
 function tooMany(messages: number): AppError {

@@ -14,6 +14,7 @@ import { notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
+import { editing } from "../record/record.ts";
 import { addressOfItem, contentMessage } from "./content.ts";
 import { intoSet, versionMessages, withItem } from "./pend.ts";
 import { baseOf, checked, currentOf, mergeContent, movedOn } from "./publication.ts";
@@ -158,9 +159,10 @@ async function rebaseState(
   const stored = await versionMessages(set, { write, snapshot, pending }, version.seq);
   const next = withItem(content.content, entry, stored.item, actorId(actor));
   const messages = [contentMessage(orb, set, next, content.seq), ...stored.messages];
-  const open = { subject: subjects.changeRecord(orb, set), seq: record.seq };
+  const edit = editing(deps, actor, orb, record);
   try {
-    const seq = await deps.store.batch(stream, guard(version.address, messages, [open]));
+    const all = guard(version.address, [...edit.messages, ...messages], edit.guards);
+    const seq = await deps.store.batch(stream, all);
     return { snapshot, seq, replayed: false };
   } catch (error) {
     await view.renew();

@@ -9,6 +9,7 @@ import { notFound } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
+import { editing } from "../record/record.ts";
 import { addressOfItem, contentMessage } from "./content.ts";
 import { withItem } from "./pend.ts";
 import { releaseNew } from "./release.ts";
@@ -34,9 +35,10 @@ export async function takeOut(
       contentMessage(orb, set, next, content.seq),
       { subject: subjects.changeVersion(set, address), data: "", rollup: true, ttl: GONE_SECONDS },
     ];
-    const open = { subject: subjects.changeRecord(orb, set), seq: record.seq };
+    const edit = editing(deps, caller.actor, orb, record);
     try {
-      await deps.store.batch(streams.orb(orb), guard(address, messages, [open]));
+      const all = guard(address, [...edit.messages, ...messages], edit.guards);
+      await deps.store.batch(streams.orb(orb), all);
       return address;
     } catch (error) {
       await view.renew();

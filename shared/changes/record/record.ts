@@ -1,5 +1,5 @@
 /** The record of a change set: its title, its state, and who has approved which content. */
-import { type Actor, actorId, type Role, throughOf, tokenIdOf } from "../../access/actor.ts";
+import { type Actor, actorId, type Behalf, type Role, throughOf, tokenIdOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
@@ -22,6 +22,27 @@ export interface Approval {
   comment?: string | undefined;
 }
 
+/** When a set is to be published, and with whose rights. */
+export interface Plan {
+  /** ISO 8601, as all times here. */
+  at: string;
+  by: Behalf;
+  /** Hash of the content that is to be published. Missing unless the set is scheduled. */
+  hash?: string | undefined;
+}
+
+/** Why a set was not published at the planned time. */
+export interface Refused {
+  /** The planned time. */
+  publishAt: string;
+  at: string;
+  /** Id of the account with whose rights it was to be published. */
+  by: string;
+  /** Code and text of the error. */
+  code: string;
+  detail: string;
+}
+
 /** A revision of a change set, as stored. Times are ISO 8601, and `by` members are ids of accounts. */
 export interface ChangeSet {
   v: 1;
@@ -38,7 +59,13 @@ export interface ChangeSet {
   token?: string | undefined;
   changedAt: string;
   changedBy: string;
+  /** What made this revision. Missing in records of earlier versions. */
+  act?: SetAct | "open" | undefined;
   approvals: readonly Approval[];
+  /** The planned publication. A set with a plan waits for its approvals until it is `SCHEDULED`. */
+  plan?: Plan | undefined;
+  /** Set if the last planned publication failed, until the set is scheduled again. */
+  refused?: Refused | undefined;
   /** The last rejection. Missing once a review was requested again. */
   rejection?: { by: string; at: string; comment: string } | undefined;
   /** Id of the published set that this one takes back. */
@@ -55,11 +82,14 @@ export interface ReadSet {
   seq: number;
 }
 
-export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts">;
+export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts" | "plan">;
 
 /** What an act may change of a set. Members that are `undefined` are removed. */
 export type SetChange = Partial<
-  Pick<ChangeSet, "title" | "description" | "approvals" | "rejection" | "revertedBy" | "published">
+  Pick<
+    ChangeSet,
+    "title" | "description" | "approvals" | "rejection" | "revertedBy" | "published" | "plan" | "refused"
+  >
 >;
 
 /** Parses a record. */
@@ -119,6 +149,7 @@ export function newSet(
     ...(token === undefined ? {} : { token }),
     changedAt: at,
     changedBy: by,
+    act: "open",
     approvals: [],
   };
 }
@@ -140,6 +171,7 @@ export function nextSet(
     revision: set.revision + 1,
     changedAt: new Date(clock.now()).toISOString(),
     changedBy: actorId(actor),
+    act,
     ...change,
   };
 }
@@ -147,6 +179,56 @@ export function nextSet(
 /** Returns the messages that store a new set, and put it into the list of all sets. */
 export function openingMessages(orb: string, set: ChangeSet): Append[] {
   return [setMessage(orb, set, 0), { subject: subjects.changeOrder(orb), data: set.id }];
+}
+
+/** Returns the messages that store the next revision of a set. A set that is scheduled gets into the list of due sets. */
+export function nextMessages(orb: string, before: ReadSet, next: ChangeSet): Append[] {
+  const { id, state, plan } = next;
+  const record = setMessage(orb, next, before.seq);
+  const isNew = before.set.state !== "SCHEDULED" || before.set.plan?.at !== plan?.at;
+  if (state !== "SCHEDULED" || plan === undefined || !isNew) return [record];
+  const due: DueSet = { v: 1, at: plan.at };
+  return [record, { subject: subjects.changeDue(orb, id), data: JSON.stringify(due), rollup: true }];
+}
+
+/**
+ * Says that a set was to be published at a time. The record says whether it still is: the message stays until a process
+ * looks at it.
+ */
+export interface DueSet {
+  v: 1;
+  /** ISO 8601. */
+  at: string;
+}
+
+/** What a write into a set must expect of the record, and the message that it must add. */
+export interface Editing {
+  guards: { subject: string; seq: number }[];
+  messages: Append[];
+}
+
+/** Returns what a write into a set needs so that nothing is written into a published set, and none stays scheduled. */
+export function editing(
+  deps: Pick<Deps, "clock">,
+  actor: Actor,
+  orb: string,
+  { set, seq }: ReadSet,
+): Editing {
+  if (set.state !== "SCHEDULED")
+    return { guards: [{ subject: subjects.changeRecord(orb, set.id), seq }], messages: [] };
+  return { guards: [], messages: [setMessage(orb, unscheduled(deps, actor, set, "edit"), seq)] };
+}
+
+/** Returns the next revision of a set that is scheduled no longer. Its planned time stays, except after a refusal. */
+export function unscheduled(
+  deps: Pick<Deps, "clock">,
+  actor: Actor,
+  set: ChangeSet,
+  act: "edit" | "reject" | "unschedule" | "refuse",
+  change: SetChange = {},
+): ChangeSet {
+  const plan = set.plan === undefined ? {} : { plan: { ...set.plan, hash: undefined } };
+  return nextSet(deps, actor, set, act, { ...plan, ...change });
 }
 
 /** Returns the message that stores a revision. It expects the revision before at `seq`; 0 for a new set. */

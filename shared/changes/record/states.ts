@@ -13,8 +13,9 @@ export const SET_STATES = [
 export type SetState = (typeof SET_STATES)[number];
 
 /**
- * What callers do with a set. `update` changes its title and description, `edit` writes entries into it, `revert` is the
- * publication of the set that takes this one back, and `close` gives the set up.
+ * What happens to a set. `update` changes its title, its description and the planned time, `edit` writes entries into it,
+ * `refuse` is a publication at the planned time that failed, `revert` is the publication of the set that takes this one
+ * back, and `close` gives the set up.
  */
 export type SetAct =
   | "update"
@@ -23,21 +24,27 @@ export type SetAct =
   | "approve"
   | "reject"
   | "schedule"
+  | "unschedule"
+  | "refuse"
   | "publish"
   | "revert"
   | "close";
 
 const SAME = { OPEN: "OPEN", IN_REVIEW: "IN_REVIEW", APPROVED: "APPROVED" } as const;
+/** A set that is no longer scheduled. Where its approvals still hold, the caller makes it `APPROVED`. */
+const UNSCHEDULED = { SCHEDULED: "OPEN" } as const;
 
 /** For each act, the states before it and the state after it. */
 const TRANSITIONS: Readonly<Record<SetAct, Partial<Record<SetState, SetState>>>> = {
-  update: SAME,
-  edit: SAME,
+  update: { ...SAME, SCHEDULED: "SCHEDULED" },
+  edit: { ...SAME, ...UNSCHEDULED },
   review: { OPEN: "IN_REVIEW", APPROVED: "IN_REVIEW" },
   // One approval may not be enough. The set then stays in review.
   approve: { IN_REVIEW: "APPROVED", APPROVED: "APPROVED" },
   reject: { IN_REVIEW: "OPEN", APPROVED: "OPEN", SCHEDULED: "OPEN" },
-  schedule: { OPEN: "SCHEDULED", IN_REVIEW: "SCHEDULED", APPROVED: "SCHEDULED" },
+  schedule: { OPEN: "SCHEDULED", IN_REVIEW: "SCHEDULED", APPROVED: "SCHEDULED", SCHEDULED: "SCHEDULED" },
+  unschedule: UNSCHEDULED,
+  refuse: UNSCHEDULED,
   publish: { OPEN: "PUBLISHED", IN_REVIEW: "PUBLISHED", APPROVED: "PUBLISHED", SCHEDULED: "PUBLISHED" },
   revert: { PUBLISHED: "REVERTED" },
   close: { OPEN: "CLOSED", IN_REVIEW: "CLOSED", APPROVED: "CLOSED", SCHEDULED: "CLOSED" },

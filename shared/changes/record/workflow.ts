@@ -8,6 +8,8 @@ import { nextState } from "./states.ts";
 
 /** What a review needs to know of the content of a set. */
 export interface SetContent {
+  /** Sequence number of the message that lists the entries; 0 if there is none. */
+  seq?: number | undefined;
   /** Changes with every write into the set. */
   hash: string;
   /** Number of entries in the set. */
@@ -97,6 +99,25 @@ export function isApproved(orb: Pick<CompiledOrb, "review">, set: ChangeSet, con
   return isMet(judgedRules(orb, set, content));
 }
 
+/** Returns whether approvals exist, and all of them are of earlier content. */
+const isVoid = ({ approvals }: ChangeSet, { hash }: SetContent) =>
+  approvals.length > 0 && approvals.every((approval) => approval.hash !== hash);
+
+/** Returns whether {@link requirePublishable} would succeed, apart from the state of the set. */
+export function isPublishable(
+  orb: Pick<CompiledOrb, "review">,
+  set: ChangeSet,
+  content: SetContent,
+): boolean {
+  return !isVoid(set, content) && isApproved(orb, set, content);
+}
+
+/** Error 409: there is nothing to publish. */
+export function nothingToPublish(): AppError {
+  const detail = "The change set contains no entries. Write some into it first.";
+  return new AppError("conflict", "change_empty", detail);
+}
+
 /**
  * Checks that a set may be published with its present content. The right to publish each entry is checked apart.
  * @throws AppError `wrong_state`; `approval_void` if the content was changed after its approval; `approval_missing`
@@ -107,10 +128,9 @@ export function requirePublishable(
   content: SetContent,
 ): void {
   nextState(set.state, "publish");
-  const isVoid = set.approvals.length > 0 && set.approvals.every(({ hash }) => hash !== content.hash);
+  if (isPublishable(orb, set, content)) return;
   const rules = judgedRules(orb, set, content);
-  if (!isVoid && isMet(rules)) return;
-  if (isVoid || isMet(judgedRules(orb, set, content, () => true))) {
+  if (isVoid(set, content) || isMet(judgedRules(orb, set, content, () => true))) {
     const detail =
       "The change set was edited after its approval. Ask for a review of its present content, with POST …/review.";
     throw new AppError("conflict", "approval_void", detail, { data: { hash: content.hash } });

@@ -4,7 +4,7 @@ import { type Principal, principalIn } from "../../access/authorize.ts";
 import type { ChangeOperation } from "../../access/credentials/operations.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
-import { GONE_SECONDS } from "../../entry/model/messages.ts";
+import { GONE_SECONDS, type Guard } from "../../entry/model/messages.ts";
 import type { OrbContext } from "../../entry/model/resolve.ts";
 import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
 import { revisionMismatch } from "../../kernel/errors.ts";
@@ -16,14 +16,15 @@ import {
   type ChangeSet,
   type NewSet,
   newSet,
+  nextMessages,
   openingMessages,
   type ReadSet,
   requireSet,
-  setMessage,
 } from "../record/record.ts";
 import { requireOn, requireSome } from "../record/rights.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { InOrb, OfSet } from "./input.ts";
+import { planFor } from "./plan.ts";
 
 /** A revision of a set as an attempt reads it. */
 export interface Attempt extends ReadSet {
@@ -55,20 +56,37 @@ export async function storeInSet(
   await deps.store.batch(streams.orb(orb), [guard, ...messages]);
 }
 
+export interface OpenSet extends InOrb {
+  title: string;
+  description?: string | undefined;
+  /** When the set is to be published, once it is approved: a time with its offset. */
+  publishAt?: string | undefined;
+}
+
 /** Opens a change set. */
 export async function openSet(
   deps: Deps,
   actor: Actor,
-  input: InOrb & Omit<NewSet, "reverts">,
+  input: OpenSet,
   read: ReadContent,
 ): Promise<ReviewedSet> {
-  const { orbId, orb, renew, ...content } = input;
+  const { orbId, orb, renew, title, description, publishAt } = input;
   const first = await orb;
-  requireSome(principalIn(actor, first.orb, first.compiled), first.compiled, "changes.write");
+  const allow = ({ orb: id, compiled }: OrbContext) => {
+    const principal = principalIn(actor, id, compiled);
+    requireSome(principal, compiled, "changes.write");
+    if (publishAt !== undefined) requireSome(principal, compiled, "changes.publish");
+  };
+  allow(first);
+  const content: NewSet = {
+    title,
+    description,
+    ...(publishAt === undefined ? {} : { plan: planFor(deps, actor, publishAt) }),
+  };
   return counted(deps, actor, orbId, () =>
     retryOnConflict(deps, orbId, async (attempt) => {
       const context = attempt === 0 ? first : await renewDefinition(deps, { orbId, renew });
-      requireSome(principalIn(actor, context.orb, context.compiled), context.compiled, "changes.write");
+      allow(context);
       const set = newSet(deps, actor, content);
       await storeInSet(deps, actor, context, set.id, openingMessages(context.orb, set));
       return reviewed(context, set, await read(deps, context, set));
@@ -103,12 +121,18 @@ export async function writeInSet<T>(
   );
 }
 
+/** The next revision of a set, and what else must not have changed since it was decided. */
+export interface NextSet {
+  set: ChangeSet;
+  guards?: readonly Guard[];
+}
+
 /**
  * Writes the next revision of a set.
  * @param decide returns the next revision; throws if it is not possible
  * @throws AppError change_not_found, revision_mismatch
  */
-export function changeSet<T extends { set: ChangeSet }>(
+export function changeSet<T extends NextSet>(
   deps: Deps,
   actor: Actor,
   { ifMatch, ...input }: OfSet,
@@ -116,9 +140,14 @@ export function changeSet<T extends { set: ChangeSet }>(
   decide: (attempt: Attempt) => Promise<T>,
 ): Promise<T> {
   return writeInSet(deps, actor, input, operation, async (attempt) => {
-    const { context, set, seq } = attempt;
+    const { context, set } = attempt;
     if (ifMatch !== undefined && ifMatch !== set.revision) throw revisionMismatch(set.revision);
     const result = await decide(attempt);
-    return { messages: [setMessage(context.orb, result.set, seq)], result };
+    const { orb } = context;
+    const guards = (result.guards ?? []).map((expect, index): Append => {
+      const subject = subjects.guard(orb, set.id, index + 1);
+      return { subject, data: "", ttl: GONE_SECONDS, expect };
+    });
+    return { messages: [...guards, ...nextMessages(orb, attempt, result.set)], result };
   });
 }

@@ -15,6 +15,8 @@ export interface Listing<T> {
   /** Place of the last item that was read for the previous page. */
   after?: number | undefined;
   limit: number;
+  /** The ids of the items that the list may contain. Others are not read. Default: all. */
+  among?: ReadonlySet<string> | undefined;
   /** Returns the item in a message, or undefined if the list leaves it out. */
   take: (message: StoredMessage) => T | undefined;
 }
@@ -59,7 +61,7 @@ export async function listInOrder<T>(deps: Deps, listing: Listing<T>): Promise<L
 
 async function* partsOf(
   deps: Deps,
-  { orb, order, subjectOf, newestFirst, after, limit }: Omit<Listing<unknown>, "take">,
+  { orb, order, subjectOf, newestFirst, after, limit, among }: Omit<Listing<unknown>, "take">,
   budget: ReadBudget,
 ): AsyncGenerator<Part<Place, Map<string, StoredMessage>>> {
   const stream = streams.orb(orb);
@@ -75,7 +77,8 @@ async function* partsOf(
   const start = after === undefined ? undefined : { seq: after, density: 0 };
   const scan = { orb, filter: order, first: limit + 1 };
   for await (const { messages } of messagesInOrder(store, scan, newestFirst, start, newest)) {
-    const places = messages.map((message) => ({ id: message.text(), seq: message.seq }));
+    const all = messages.map((message) => ({ id: message.text(), seq: message.seq }));
+    const places = among === undefined ? all : all.filter(({ id }) => among.has(id));
     for (let at = 0; at < places.length; at += AT_ONCE)
       yield* inBatches(budget, places.slice(at, at + AT_ONCE), read);
   }

@@ -2,8 +2,9 @@
 import type { Actor } from "../../access/actor.ts";
 import { principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
-import { subjects } from "../../store/subjects.ts";
+import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
+import { invalidParameters } from "../../kernel/errors.ts";
+import { isToken, streams, subjects } from "../../store/subjects.ts";
 import { type ChangeSet, parseSet, requireSet } from "../record/record.ts";
 import { isReadable, requireReadable, requireSome } from "../record/rights.ts";
 import type { SetState } from "../record/states.ts";
@@ -31,20 +32,44 @@ export interface ListSets {
   state?: SetState | undefined;
   /** Id of the account that opened the sets. */
   author?: string | undefined;
+  /** An entry that the sets contain, or have published: `module/schema/id`. */
+  entry?: string | undefined;
   limit: number;
   /** Place of the last set of the previous page. */
   after?: number | undefined;
+}
+
+/** Returns the ids of the sets that have a version of an entry. */
+async function setsWith(
+  deps: Deps,
+  { orb, compiled }: OrbContext,
+  entry: string,
+): Promise<ReadonlySet<string>> {
+  const [module = "", schema = "", id = ""] = entry.split("/");
+  const home = compiled.schema(module, schema)?.home;
+  if (home === undefined || !isToken(id)) {
+    const message = "must name an entry of a schema that the orb has, as module/schema/id";
+    throw invalidParameters([{ path: "/filter[entry]", code: "unknown_schema", message }]);
+  }
+  const filter = subjects.changesOfEntry(orb, id);
+  const found = await nullIfMissing(deps.store.subjects(streams.orb(orb), filter));
+  // `<orb>._change.<set>.entry.<type>.<schema>.<id>`
+  const parts = (found?.subjects ?? []).map((subject) => subject.split("."));
+  const here = parts.filter(([, , , , type, token]) => type === home.type && token === home.schema);
+  return new Set(here.map(([, , set = ""]) => set));
 }
 
 /** Lists the change sets that the caller may read, newest first. A page may be shorter than `limit`. */
 export async function listSets(
   deps: Deps,
   actor: Actor,
-  { orb, state, author, limit, after }: ListSets,
+  { orb, state, author, entry, limit, after }: ListSets,
 ): Promise<Listed<ChangeSet>> {
   const context = await orb;
   const principal = principalIn(actor, context.orb, context.compiled);
   requireSome(principal, context.compiled, "changes.read");
+  const among = entry === undefined ? undefined : await setsWith(deps, context, entry);
+  if (among?.size === 0) return { items: [], next: null };
   return listInOrder(deps, {
     orb: context.orb,
     order: subjects.changeOrder(context.orb),
@@ -52,6 +77,7 @@ export async function listSets(
     newestFirst: true,
     after,
     limit,
+    among,
     take(message) {
       const { set } = parseSet(message);
       const fits =

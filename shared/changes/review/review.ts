@@ -5,7 +5,7 @@ import { mayReview, requireChange } from "../../access/authorize.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { type Approval, nextSet } from "../record/record.ts";
+import { type Approval, nextSet, unscheduled } from "../record/record.ts";
 import { changeRights } from "../record/rights.ts";
 import {
   hashMismatch,
@@ -19,33 +19,42 @@ import {
 import { type Attempt, changeSet } from "./change.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";
+import { planned, scheduledIfPlanned } from "./plan.ts";
 
 export interface UpdateSet extends OfSet {
   title?: string | undefined;
   /** Null removes it. */
   description?: string | null | undefined;
+  /** When the set is to be published: a time with its offset. Null gives the plan up. */
+  publishAt?: string | null | undefined;
 }
 
-/** Changes the title or the description. */
+/** Changes the title, the description or the planned time. */
 export function updateSet(
   deps: Deps,
   actor: Actor,
-  { title, description, ...input }: UpdateSet,
+  { title, description, publishAt, ...input }: UpdateSet,
   read: ReadContent,
 ): Promise<ReviewedSet> {
-  return changeSet(deps, actor, input, "changes.write", async ({ context, set }) => {
-    const next = nextSet(deps, actor, set, "update", {
+  return changeSet(deps, actor, input, "changes.write", async (attempt) => {
+    const { context, set } = attempt;
+    const content = await read(deps, context, set);
+    const texts = {
       ...(title === undefined ? {} : { title }),
       ...(description === undefined ? {} : { description: description ?? undefined }),
-    });
-    return reviewed(context, next, await read(deps, context, set));
+    };
+    const next =
+      publishAt === undefined
+        ? { set: nextSet(deps, actor, set, "update", texts) }
+        : planned(deps, attempt, content, publishAt, texts);
+    return { ...reviewed(context, next.set, content), ...next };
   });
 }
 
 /** Gives a set up. It stays readable. */
 export async function closeSet(deps: Deps, actor: Actor, input: OfSet): Promise<void> {
   await changeSet(deps, actor, input, "changes.write", async ({ set }) => ({
-    set: nextSet(deps, actor, set, "close"),
+    set: nextSet(deps, actor, set, "close", { plan: undefined }),
   }));
 }
 
@@ -100,8 +109,10 @@ export async function approveSet(
     const all = nextSet(deps, actor, set, "approve", { approvals: [...others, approval] });
     const next = { ...all, approvals: keptApprovals(compiled, all, content) };
     await record(`approved ${content.hash}`);
-    const done = isApproved(compiled, next, content);
-    return reviewed(context, done ? next : { ...next, state: "IN_REVIEW" }, content);
+    if (!isApproved(compiled, next, content))
+      return reviewed(context, { ...next, state: "IN_REVIEW" }, content);
+    const done = scheduledIfPlanned(deps, context, next, content);
+    return { ...reviewed(context, done.set, content), ...done };
   });
 }
 
@@ -145,7 +156,7 @@ export async function rejectSet(
     const content = await read(deps, context, set);
     requireReviewer(attempt, content);
     const rejection = { by: actorId(actor), at: new Date(deps.clock.now()).toISOString(), comment };
-    const next = nextSet(deps, actor, set, "reject", { approvals: [], rejection });
+    const next = unscheduled(deps, actor, set, "reject", { approvals: [], rejection });
     await record(`rejected ${content.hash}`);
     return reviewed(context, next, content);
   });

@@ -1,5 +1,6 @@
 /** Checks that hooks and schedules name only handlers, modules and schemas that exist in the document. */
 import type { Faults } from "../../kernel/faults.ts";
+import { isChangeEvent } from "../document/hooks.ts";
 import { BUILT_IN_SERVICES } from "../document/ids.ts";
 import { placeOf } from "./check-place.ts";
 import type { LooseDocument, LooseHook, LooseSchedule } from "./loose.ts";
@@ -20,6 +21,7 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
       events.add(value);
     }
     checkTarget(hook, faults);
+    checkSets(hook, faults);
     if (hook.mode !== "before" && hook.required !== undefined) {
       faults.add(
         `${hook.path}/required`,
@@ -38,6 +40,19 @@ export function checkHooks(document: LooseDocument, faults: Faults): void {
     ids.add(schedule.id ?? "");
     checkHandler(schedule, used, faults);
   }
+}
+
+/** Checks a hook for change sets: it runs after the event, and for all sets of the orb. */
+function checkSets({ path, on, mode, module }: LooseHook, faults: Faults): void {
+  const ofSets = on.filter(({ value }) => isChangeEvent(value));
+  const [first] = ofSets;
+  if (first === undefined) return;
+  if (ofSets.length < on.length)
+    faults.add(first.path, "not_applicable", "must not be beside events of entries. Make two hooks.");
+  if (mode === "before")
+    faults.add(`${path}/mode`, "not_applicable", "must be after, because no hook runs before these events");
+  if (module !== undefined)
+    faults.add(`${path}/module`, "not_applicable", "does not apply to events of change sets. Remove it.");
 }
 
 function checkPlace(document: LooseDocument, hook: LooseHook, faults: Faults): void {

@@ -5,7 +5,7 @@ import { isLoopback } from "./providers.ts";
 
 export const HOOK_LIMITS = { hooks: 50 } as const;
 
-const HOOK_EVENTS = [
+const ENTRY_EVENTS = [
   "entry.created",
   "entry.updated",
   "entry.published",
@@ -14,7 +14,20 @@ const HOOK_EVENTS = [
   "entry.restored",
   "entry.deleted",
 ] as const;
-export type HookEvent = (typeof HOOK_EVENTS)[number];
+/** An event about an entry. */
+export type EntryEvent = (typeof ENTRY_EVENTS)[number];
+
+const CHANGE_EVENTS = ["change.review", "change.approved", "change.published"] as const;
+/** An event about a change set. */
+export type ChangeEvent = (typeof CHANGE_EVENTS)[number];
+
+const HOOK_EVENTS = [...ENTRY_EVENTS, ...CHANGE_EVENTS] as const;
+export type HookEvent = EntryEvent | ChangeEvent;
+
+/** Returns whether an event is about a change set. */
+export function isChangeEvent(event: string): event is ChangeEvent {
+  return CHANGE_EVENTS.some((one) => one === event);
+}
 
 /** Whether the hooks process sends to an http address on the local machine is a setting of the platform. */
 function isWebhookUrl(text: string): boolean {
@@ -34,7 +47,10 @@ export const hookSchema = z
       .array(z.enum(HOOK_EVENTS))
       .min(1)
       .max(HOOK_EVENTS.length)
-      .meta({ description: "The writes that the hook is for.", example: ["entry.created"] }),
+      .meta({
+        description: "The events that the hook is for: all of entries, or all of change sets.",
+        example: ["entry.created"],
+      }),
     module: z.string().optional().meta({ description: "Only entries of this module. Default: all modules." }),
     schema: z
       .string()
@@ -69,6 +85,11 @@ export const hookSchema = z
   .meta({ id: "OrbHook", description: "A handler or a webhook that takes part in writes of entries." });
 
 export type HookDefinition = z.output<typeof hookSchema>;
+
+/** Returns whether a hook is for change sets instead of entries. A document has no hook for both. */
+export function isForSets({ on }: Pick<HookDefinition, "on">): boolean {
+  return on.some(isChangeEvent);
+}
 
 /** Returns whether a hook runs after writes. Webhooks always do. */
 export function runsAfter({ mode, url }: Pick<HookDefinition, "mode" | "url">): boolean {

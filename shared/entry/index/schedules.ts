@@ -96,12 +96,14 @@ export function publishMessages(
 export function liveTombstone(
   address: EntryAddress,
   role: LiveRole,
-  by: Pick<EntrySnapshot, "id" | "orb" | "module" | "schema" | "revision">,
+  by: Pick<EntrySnapshot, "id" | "orb" | "module" | "schema" | "revision" | "change">,
   at: string,
 ): Append {
+  const { change } = by;
+  const mark = { ...tombstone(by, by.revision, at), ...(change === undefined ? {} : { change }) };
   return {
     subject: subjects.entryLive(address, role),
-    data: JSON.stringify(tombstone(by, by.revision, at)),
+    data: JSON.stringify(mark),
     rollup: true,
     ttl: TOMBSTONE_SECONDS,
   };
@@ -169,7 +171,7 @@ async function repairLive(deps: Deps, address: EntryAddress, role: LiveRole): Pr
     const expect = { seq: live?.seq ?? 0 };
     if (!shown) {
       if (copy === null) return false;
-      const by = { ...copy, revision: head?.revision ?? copy.revision };
+      const by = { ...copy, revision: head?.revision ?? copy.revision, change: undefined };
       await deps.store.append(stream, {
         ...liveTombstone(address, role, by, new Date(now).toISOString()),
         expect,

@@ -76,6 +76,7 @@ export function liveCopy(snapshot: StoredSnapshot): StoredCopy {
     createdBy,
     updatedAt,
     updatedBy,
+    ...(snapshot.change === undefined ? {} : { change: snapshot.change }),
     values: closed(maskValues(opened(snapshot.values))),
   };
 }

@@ -43,6 +43,8 @@ export interface EntryView {
   createdBy: string;
   updatedAt: string;
   updatedBy: string;
+  /** Id of the change set whose publication wrote this revision. Clients see it in streams, live lists and hooks. */
+  change?: string | undefined;
   values: Record<string, StoredValue>;
 }
 
@@ -53,8 +55,6 @@ export interface EntrySnapshot extends EntryView {
   through?: string | undefined;
   /** Set if a `publish` operation also changed the values. */
   updated?: true;
-  /** Id of the change set whose publication wrote this revision. */
-  change?: string | undefined;
   /**
    * Set if an import wrote this revision and said who created the entry, when, or its state. `updatedAt` and `updatedBy`
    * say when the import wrote it, and who ran the import.
@@ -116,6 +116,8 @@ export interface Tombstone {
   schema: string;
   tombstone: true;
   revision: number;
+  /** Id of the change set whose publication withdrew the entry. */
+  change?: string | undefined;
   /** ISO 8601. */
   at: string;
 }

@@ -108,7 +108,8 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     const at = new Date(deps.clock.now()).toISOString();
     // Clients that follow a list of drafts may still show the entry. This message tells them that the entry and its
     // history are gone.
-    await deps.store.append(streams.orb(orb), liveTombstone(entry.address, "admin", entry.head, at));
+    const gone = liveTombstone(entry.address, "admin", { ...entry.head, change: undefined }, at);
+    await deps.store.append(streams.orb(orb), gone);
     await deps.store.append(streams.orb(orb), {
       subject: subjects.entryLog(entry.address),
       data: JSON.stringify(tombstone(entry.head, entry.head.revision + 1, at)),

@@ -52,7 +52,8 @@ async function moveMessages(deps: Deps, entry: StoredEntry, { from, to }: Move):
   const now = deps.clock.now();
   const at = new Date(now).toISOString();
   const guard = { subject: subjects.entryLog(entry.address), seq: entry.seq };
-  const out = from === null ? [] : [liveTombstone(entry.address, from, published, at)];
+  const out =
+    from === null ? [] : [liveTombstone(entry.address, from, { ...published, change: undefined }, at)];
   const closed = published.liveTo !== null && Date.parse(published.liveTo) <= now;
   const shown = visible(entry.head, now) || !closed;
   const there = () => publishMessages(entry.address, to, published, null, now);

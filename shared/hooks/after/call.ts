@@ -14,8 +14,9 @@ import type { Delivery, TickDelivery } from "./source.ts";
 const AFTER_MS = 10_000;
 
 /** Returns the id of a delivery. All attempts have the same id, so the receiver can detect duplicates. */
-export function deliveryId({ hook, entry }: Pick<Delivery, "hook" | "entry">): string {
-  return `${entry.orb}.${hook.id}.${entry.id}.${entry.revision}`;
+export function deliveryId(delivery: Delivery): string {
+  const { orb, id, revision } = "entry" in delivery ? delivery.entry : delivery.change;
+  return `${orb}.${delivery.hook.id}.${id}.${revision}`;
 }
 
 /**
@@ -23,9 +24,10 @@ export function deliveryId({ hook, entry }: Pick<Delivery, "hook" | "entry">): s
  * @throws Error with the reason, which the list of deliveries shows
  */
 export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<void> {
-  const { live, hook, event, entry, attempt } = delivery;
+  const { live, hook, event, attempt } = delivery;
   const id = deliveryId(delivery);
-  const input = { event, entry, delivery: { id, attempt } };
+  const about = "entry" in delivery ? { entry: delivery.entry } : { change: delivery.change };
+  const input = { event, ...about, delivery: { id, attempt } };
   const handler = hook.handler ?? "";
   await ask(deps, { orbId: live.orb, handler, hook: hook.id, input, caller: null }, id);
 }

@@ -1,5 +1,11 @@
+import { type ChangeSet, parseSet } from "../../changes/record/record.ts";
 import type { CompiledOrb } from "../../definition/compile.ts";
-import type { HookDefinition, HookEvent } from "../../definition/document/hooks.ts";
+import {
+  type ChangeEvent,
+  type EntryEvent,
+  type HookDefinition,
+  isForSets,
+} from "../../definition/document/hooks.ts";
 import { currentView } from "../../entry/model/known.ts";
 import { withNames } from "../../entry/model/names.ts";
 import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
@@ -8,11 +14,32 @@ import type { StoredMessage } from "../../store/types.ts";
 
 /** A revision as a hook receives it. Values of sensitive fields are masked. */
 export interface HookedRevision {
-  event: HookEvent;
+  event: EntryEvent;
   entry: EntryView;
 }
 
-function eventsOf({ operation, status, updated }: EntrySnapshot, published: boolean): HookEvent[] {
+/** A revision of a change set as a hook receives it. */
+export interface HookedSet {
+  event: ChangeEvent;
+  change: SetView;
+}
+
+/** Times are ISO 8601, and `by` members are ids of accounts. */
+export interface SetView
+  extends Pick<
+    ChangeSet,
+    "id" | "title" | "state" | "revision" | "createdAt" | "createdBy" | "changedAt" | "changedBy"
+  > {
+  orb: string;
+  /** Hash of the content that was approved or published; null if a review was requested. */
+  hash: string | null;
+  /** When the set is to be published, or null. */
+  publishAt: string | null;
+  /** Id of the set that this one takes back, or null. */
+  reverts: string | null;
+}
+
+function eventsOf({ operation, status, updated }: EntrySnapshot, published: boolean): EntryEvent[] {
   switch (operation) {
     case "create":
       return status === "PUBLISHED" && published ? ["entry.created", "entry.published"] : ["entry.created"];
@@ -57,5 +84,54 @@ export function revisionFor(
   const published = address.type !== "transactions" && address.type !== "settings";
   const event = eventsOf(snapshot, published).find((one) => hook.on.includes(one));
   if (event === undefined) return null;
-  return { event, entry: currentView(snapshot, schema) };
+  const { change } = snapshot;
+  return { event, entry: { ...currentView(snapshot, schema), ...(change === undefined ? {} : { change }) } };
+}
+
+function changeEventOf({ act, state }: ChangeSet): ChangeEvent | undefined {
+  if (act === "review") return "change.review";
+  // An approval that is not the last one that the rules demand leaves the set in review.
+  if (act === "approve") return state === "IN_REVIEW" ? undefined : "change.approved";
+  return act === "publish" ? "change.published" : undefined;
+}
+
+/** Returns the revision of a set that a message contains, or null if the hook is not for this event. */
+export function setFor(
+  orb: string,
+  { on }: Pick<HookDefinition, "on">,
+  message: StoredMessage,
+): HookedSet | null {
+  if (message.size === 0) return null;
+  const { set } = parseSet(message);
+  const event = changeEventOf(set);
+  if (event === undefined || !on.includes(event)) return null;
+  const { id, title, state, revision, createdAt, createdBy, changedAt, changedBy } = set;
+  const hash =
+    event === "change.published"
+      ? set.published?.hash
+      : event === "change.approved"
+        ? approved(set)
+        : undefined;
+  return {
+    event,
+    change: {
+      ...{ id, orb, title, state, revision, createdAt, createdBy, changedAt, changedBy },
+      hash: hash ?? null,
+      publishAt: set.plan?.at ?? null,
+      reverts: set.reverts ?? null,
+    },
+  };
+}
+
+/** Returns the hash of the newest approval. */
+const approved = ({ approvals }: ChangeSet) => approvals.at(-1)?.hash;
+
+/** Returns whether a message is an occurrence for which a hook is called. */
+export function isHooked(
+  compiled: CompiledOrb,
+  orb: string,
+  hook: Pick<HookDefinition, "on" | "module" | "schema">,
+  message: StoredMessage,
+): boolean {
+  return (isForSets(hook) ? setFor(orb, hook, message) : revisionFor(compiled, hook, message)) !== null;
 }

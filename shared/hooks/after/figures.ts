@@ -4,8 +4,9 @@ import type { Deps } from "../../deps.ts";
 import { nullIfMissing } from "../../entry/model/resolve.ts";
 import { READ_BYTES, SMALL_BYTES } from "../../store/budget.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
-import { revisionFor } from "./events.ts";
+import { isHooked } from "./events.ts";
 import { workerState } from "./list.ts";
+import { filterOf } from "./source.ts";
 import type { HookState } from "./stored.ts";
 
 type Reader = Pick<Deps, "store" | "clock">;
@@ -39,7 +40,7 @@ const STATES = 200;
 
 /**
  * Returns the figures for the metrics. Sends two requests for each application that has hooks after writes or
- * schedules, and one to three for each hook.
+ * schedules, and two to four for each hook.
  * @returns null, without sending a request, if no application has them
  */
 export async function readHookFigures(
@@ -81,7 +82,7 @@ export async function readBacklog(deps: Reader, orb: string): Promise<Backlog> {
  */
 const MAY_BE_READ = 532;
 
-/** Returns how much a queue is behind. Sends one request if it is not, and up to three otherwise. */
+/** Returns how much a queue is behind. Sends two requests if it is not, and up to four otherwise. */
 async function backlogOf(
   deps: Reader,
   orb: string,
@@ -111,20 +112,21 @@ async function unreadOf(
   id: string,
   after: number,
 ): Promise<{ count: number; oldest: number | undefined }> {
+  const live = await liveOrb(deps, orb);
+  const hook = live?.document.hooks?.find((one) => one.id === id);
+  if (live === null || hook === undefined) return NOTHING;
   const read = (limit: number, maxBytes: number) => {
     const page = { fromSeq: after + 1, limit, maxBytes };
-    return nullIfMissing(deps.store.scan(streams.orb(orb), subjects.allLogs(orb), page));
+    return nullIfMissing(deps.store.scan(streams.orb(orb), filterOf(orb, hook), page));
   };
   const next = await read(1, SMALL_BYTES);
   const [first] = next?.messages ?? [];
   if (next === null || first === undefined) return NOTHING;
   const count = 1 + next.pending;
   if (count > MAY_BE_READ) return { count, oldest: first.time };
-  const live = await liveOrb(deps, orb);
-  const hook = live?.document.hooks?.find((one) => one.id === id);
   const page = await read(MAY_BE_READ, SMALL_BYTES);
-  if (live === null || hook === undefined || page === null) return NOTHING;
-  const selected = page.messages.filter((message) => revisionFor(live.compiled, hook, message) !== null);
+  if (page === null) return NOTHING;
+  const selected = page.messages.filter((message) => isHooked(live.compiled, orb, hook, message));
   const more = page.pending;
   return { count: selected.length === 0 ? 0 : selected.length + more, oldest: selected[0]?.time };
 }

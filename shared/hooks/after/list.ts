@@ -11,6 +11,7 @@ import { notFound } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Place, StoredMessage } from "../../store/types.ts";
+import { isSetRecord, setOfKey } from "./source.ts";
 import type { DeliveryRecord, HookState } from "./stored.ts";
 
 export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
@@ -27,6 +28,8 @@ export interface DeliveryItem {
   /** Null for the delivery of a schedule. The module, the schema and the revision are then also null. */
   entry: string | null;
   revision: number | null;
+  /** Id of the change set, for an event of a set; otherwise null. */
+  change: string | null;
   attempts: number;
   /** ISO 8601 time: the end of a finished delivery, or the next attempt of a waiting one. */
   at: string;
@@ -153,16 +156,17 @@ function itemsOf(message: StoredMessage): DeliveryItem[] {
       event: null,
       module: null,
       schema: null,
-      entry: origin === "ticks" ? null : entry,
+      entry: origin === "ticks" || setOfKey(entry) !== undefined ? null : entry,
       revision: null,
+      change: setOfKey(entry) ?? null,
       attempts,
       at: new Date(at === 0 ? message.time : at).toISOString(),
       error: error ?? null,
     }));
   }
-  const { v: _, seq, error, ...record } = message.json<DeliveryRecord>();
+  const { v: _, seq, error, change = null, ...record } = message.json<DeliveryRecord>();
   const status = error === undefined ? "delivered" : "failed";
-  return [{ id: idOf(seq), hook, status, ...record, error: error ?? null }];
+  return [{ id: idOf(seq), hook, status, ...record, change, error: error ?? null }];
 }
 
 /** Requests one extra attempt of a delivery, whether the delivery succeeded or failed. */
@@ -179,8 +183,9 @@ export async function redeliver(deps: Deps, actor: Actor, orb: string, id: strin
   ]);
   const isRevision =
     message !== null && message.subject.split(".")[2] === "owner" && addressIn(message.subject).id !== "";
+  const isSet = message !== null && isSetRecord(message.subject);
   const isTick = tick?.subject === subjects.hookTicks(orb, hook);
-  if (state === null || !(isRevision || isTick)) throw notFound("delivery");
+  if (state === null || !(isRevision || isSet || isTick)) throw notFound("delivery");
   await deps.store.append(streams.hooks, {
     subject: subjects.hookAgain(orb, hook, seq),
     data: JSON.stringify({ v: 1, at: new Date(deps.clock.now()).toISOString() }),

@@ -2,19 +2,19 @@
  * The content of a delivery queue: revisions of entries for a hook, or due times (ticks) of a schedule for its
  * handler.
  */
-import type { HookDefinition } from "../../definition/document/hooks.ts";
+import { type HookDefinition, isForSets } from "../../definition/document/hooks.ts";
 import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { addressIn } from "../../entry/model/resolve.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { rhythmOf } from "./crons.ts";
-import { type HookedRevision, revisionFor } from "./events.ts";
+import { type HookedRevision, type HookedSet, revisionFor, setFor } from "./events.ts";
 import type { DeliveryRecord, Origin, ScheduleTick } from "./stored.ts";
 
 /** One message to deliver. */
 export interface Occurrence {
-  about: Pick<DeliveryRecord, "event" | "module" | "schema" | "entry" | "revision">;
+  about: Pick<DeliveryRecord, "event" | "module" | "schema" | "entry" | "revision" | "change">;
   /** The due time of a tick, in milliseconds since the epoch. Missing for a revision. */
   due?: number;
   /** Returns false if the delivery must be dropped, for example because the definition no longer has the schedule. */
@@ -38,12 +38,31 @@ export interface Source {
   isSkipped(message: StoredMessage): boolean;
 }
 
-/** The delivery of a revision to a hook. */
-export interface Delivery extends HookedRevision {
+/** The delivery of a revision of an entry, or of a change set, to a hook. */
+export type Delivery = (HookedRevision | HookedSet) & {
   live: LiveOrb;
   hook: HookDefinition;
   /** Number of this attempt, from 1. */
   attempt: number;
+};
+
+/** Returns the subjects with the messages for which a hook is called. */
+export function filterOf(orb: string, hook: Pick<HookDefinition, "on">): string {
+  return isForSets(hook) ? subjects.allChangeRecords(orb) : subjects.allLogs(orb);
+}
+
+/** Returns whether a subject is that of the log of a change set: `<orb>._change.<set>.record`. */
+export function isSetRecord(subject: string): boolean {
+  const [, space, , kind, ...rest] = subject.split(".");
+  return space === "_change" && kind === "record" && rest.length === 0;
+}
+
+/** Begins the keys of change sets. Ids of entries have no dot. */
+const OF_SET = "change.";
+
+/** Returns the id of the change set whose deliveries have a key; undefined if it is the key of an entry. */
+export function setOfKey(key: string): string | undefined {
+  return key.startsWith(OF_SET) ? lastToken(key) : undefined;
 }
 
 export interface TickDelivery {
@@ -67,10 +86,12 @@ export function revisionsFor(
     id: hook.id,
     origin: "revisions",
     stream: streams.orb(live.orb),
-    filter: subjects.allLogs(live.orb),
+    filter: filterOf(live.orb, hook),
     since,
     read(message) {
-      const revision = revisionFor(live.compiled, hook, message);
+      // After a change of its hook, a queue may have deliveries of change sets.
+      const isEntry = message.subject.split(".")[2] === "owner";
+      const revision = isEntry ? revisionFor(live.compiled, hook, message) : null;
       if (revision === null) return null;
       const { id: entry, module, schema, revision: number } = revision.entry;
       return {
@@ -82,6 +103,39 @@ export function revisionsFor(
       };
     },
     keyOf: ({ subject }) => addressIn(subject).id,
+    isSkipped: () => false,
+  };
+}
+
+/** Returns a source that reads the revisions of change sets for which a hook must be called. */
+export function setsFor(
+  live: LiveOrb,
+  hook: HookDefinition,
+  since: number,
+  deliver: (delivery: Delivery) => Promise<void>,
+): Source {
+  return {
+    live,
+    id: hook.id,
+    origin: "revisions",
+    stream: streams.orb(live.orb),
+    filter: filterOf(live.orb, hook),
+    since,
+    read(message) {
+      const isSet = isSetRecord(message.subject);
+      const set = isSet ? setFor(live.orb, hook, message) : null;
+      if (set === null) return null;
+      const { id: change, revision } = set.change;
+      return {
+        about: { event: set.event, module: null, schema: null, entry: null, revision, change },
+        deliver: async (attempt) => {
+          await deliver({ ...set, live, hook, attempt });
+          return true;
+        },
+      };
+    },
+    // `<orb>._change.<set>.record`
+    keyOf: ({ subject }) => `${OF_SET}${subject.split(".")[2] ?? ""}`,
     isSkipped: () => false,
   };
 }

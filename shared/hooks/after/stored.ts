@@ -11,7 +11,7 @@ export interface Waiting {
    */
   seq: number;
   /**
-   * Id of the entry. For a schedule, the sequence number of the tick: deliveries with the same value keep their order,
+   * Id of the entry; `change.` and the id of a change set. For a schedule, the sequence number of the tick: deliveries with the same value keep their order,
    * and those of a schedule need not.
    */
   entry: string;
@@ -91,6 +91,8 @@ export interface DeliveryRecord {
   schema: string | null;
   entry: string | null;
   revision: number | null;
+  /** Id of the change set, for an event of a set. */
+  change?: string | undefined;
   attempts: number;
   /** ISO 8601 time at which the delivery ended. */
   at: string;

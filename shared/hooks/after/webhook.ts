@@ -18,14 +18,21 @@ export type Post = (request: WebhookRequest) => Promise<void>;
 
 const encoder = new TextEncoder();
 
+/** Returns what a webhook tells of an entry, without its values, or of a change set. */
+function dataOf(delivery: Delivery): { at: string; about: object } {
+  if ("change" in delivery) return { at: delivery.change.changedAt, about: delivery.change };
+  const { values: _, ...about } = delivery.entry;
+  return { at: about.updatedAt, about };
+}
+
 /** Returns the request of a webhook. The body names the changed entry, but contains none of its values. */
 export async function webhookOf(deps: Deps, url: string, delivery: Delivery): Promise<WebhookRequest> {
-  const { live, hook, event, entry } = delivery;
+  const { live, hook, event } = delivery;
   const secrets = await secretsOf(deps, live.orb, hook.id);
   const id = deliveryId(delivery);
   const timestamp = String(Math.floor(deps.clock.now() / 1000));
-  const { values: _, ...about } = entry;
-  const body = JSON.stringify({ type: event, timestamp: entry.updatedAt, data: { hook: hook.id, ...about } });
+  const { at, about } = dataOf(delivery);
+  const body = JSON.stringify({ type: event, timestamp: at, data: { hook: hook.id, ...about } });
   const signatures = secrets.map((secret) => sign(secret, `${id}.${timestamp}.${body}`));
   return {
     url,

@@ -3,6 +3,7 @@
  * (see `lease.ts`). Other processes wait to take over. They must be long-running processes, because an edge function
  * ends with its request.
  */
+import { isForSets } from "../../definition/document/hooks.ts";
 import type { HandlerDeps } from "../../handlers/contract/types.ts";
 import { feedSubject } from "../../store/broker/provision.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
@@ -15,7 +16,7 @@ import { Crons } from "./crons.ts";
 import { Definitions } from "./definitions.ts";
 import { Lease } from "./lease.ts";
 import { DeliveryQueue, type QueueOptions } from "./queue.ts";
-import { type Delivery, revisionsFor, type Source, ticksOf } from "./source.ts";
+import { type Delivery, revisionsFor, type Source, setsFor, ticksOf } from "./source.ts";
 import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
@@ -200,7 +201,10 @@ export class HookWorker {
       if (since === undefined) return [];
       return [ticksOf(live, schedule, since, this.#ticking)];
     });
-    return [...hooks.map(({ hook, since }) => revisionsFor(live, hook, since, this.#deliver)), ...ticks];
+    const called = hooks.map(({ hook, since }) =>
+      (isForSets(hook) ? setsFor : revisionsFor)(live, hook, since, this.#deliver),
+    );
+    return [...called, ...ticks];
   }
 
   /** Starts, updates and stops delivery queues, so that each hook and each schedule has exactly one. */
@@ -208,8 +212,8 @@ export class HookWorker {
     const wanted = new Set<string>();
     for (const orb of this.#definitions.orbs.keys()) {
       for (const source of this.#sourcesOf(orb)) {
-        const { id, origin, since, live } = source;
-        const key = `${orb} ${id} ${origin} ${since} ${live.fence?.incarnation}`;
+        const { id, origin, since, live, filter } = source;
+        const key = `${orb} ${id} ${origin} ${filter} ${since} ${live.fence?.incarnation}`;
         wanted.add(key);
         const running = this.#queues.get(key);
         if (running === undefined)

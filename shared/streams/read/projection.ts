@@ -109,15 +109,21 @@ export function project(
 }
 
 function tombstoneEvent(stored: Tombstone, definition: CompiledSchema | undefined): Record<string, unknown> {
-  const { v, id, orb, module, revision, at } = stored;
+  const { v, id, orb, module, revision, at, change } = stored;
   const schema = definition?.id ?? stored.schema;
-  return { v, id, orb, module, schema, tombstone: true, revision, at };
+  const by = change === undefined ? {} : { change };
+  return { v, id, orb, module, schema, tombstone: true, revision, at, ...by };
 }
 
 function copyEvent(copy: LiveCopy, schema: CompiledSchema): Record<string, unknown> {
   const named = { module: schema.module, schema: schema.id };
   const values = schema.omitted.length === 0 ? copy.values : ofFields(schema, copy.values);
-  return { v: copy.v, ...viewWith(copy, shownValues(schema, values), named) };
+  const { v, change } = copy;
+  return {
+    v,
+    ...(change === undefined ? {} : { change }),
+    ...viewWith(copy, shownValues(schema, values), named),
+  };
 }
 
 /** Clients of a stream cannot choose a language, so they get all translations. */

@@ -1,0 +1,98 @@
+/** The planned time of a publication, and whether the set is scheduled for it. */
+import { type Actor, behalfOf } from "../../access/actor.ts";
+import type { Principal } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import type { Guard } from "../../entry/model/messages.ts";
+import type { OrbContext } from "../../entry/model/resolve.ts";
+import { invalid } from "../../kernel/errors.ts";
+import { subjects } from "../../store/subjects.ts";
+import {
+  type ChangeSet,
+  nextSet,
+  type Plan,
+  type ReadSet,
+  type SetChange,
+  unscheduled,
+} from "../record/record.ts";
+import { requireOn } from "../record/rights.ts";
+import { isPublishable, nothingToPublish, type SetContent } from "../record/workflow.ts";
+
+/**
+ * Returns the plan to publish a set at a time, with the rights of the caller.
+ * @param publishAt ISO 8601 with an offset
+ * @throws AppError invalid if the time is not in the future
+ */
+export function planFor({ clock }: Pick<Deps, "clock">, actor: Actor, publishAt: string): Plan {
+  const time = Date.parse(publishAt);
+  if (!(time > clock.now()))
+    throw invalid([{ path: "/publishAt", code: "range", message: "must be in the future" }]);
+  return { at: new Date(time).toISOString(), by: behalfOf(actor) };
+}
+
+/** A set, and the caller who decides about its plan. */
+interface Planned extends ReadSet {
+  context: OrbContext;
+  principal: Principal;
+}
+
+/** The next revision of a set, and the condition that its entries are those for which it was decided. */
+interface Decided {
+  set: ChangeSet;
+  guards?: readonly Guard[];
+}
+
+/**
+ * Plans the publication of a set, or gives the plan up. The set is scheduled if it has its approvals. Otherwise, it is
+ * scheduled once it gets them.
+ * @param publishAt null gives the plan up
+ * @param change what else changes
+ */
+export function planned(
+  deps: Deps,
+  { context, principal, set }: Planned,
+  content: SetContent,
+  publishAt: string | null,
+  change: SetChange,
+): Decided {
+  const { actor } = principal;
+  const { compiled } = context;
+  const isReady = isPublishable(compiled, set, content);
+  if (publishAt === null) {
+    const without = { ...change, plan: undefined };
+    if (set.state !== "SCHEDULED") return { set: nextSet(deps, actor, set, "update", without) };
+    const next = unscheduled(deps, actor, set, "unschedule", without);
+    return { set: isReady && set.approvals.length > 0 ? { ...next, state: "APPROVED" } : next };
+  }
+  requireOn(principal, compiled, "changes.publish", set);
+  const plan = planFor(deps, actor, publishAt);
+  if (content.entries === 0) throw nothingToPublish();
+  const next = { ...change, plan, refused: undefined };
+  if (isReady)
+    return scheduled(
+      context,
+      nextSet(deps, actor, set, "schedule", next),
+      { ...plan, hash: content.hash },
+      content,
+    );
+  const act = set.state === "SCHEDULED" ? "unschedule" : "update";
+  return { set: nextSet(deps, actor, set, act, next) };
+}
+
+/** Returns a set that is scheduled, on condition that nothing was written into it meanwhile. */
+function scheduled({ orb }: OrbContext, set: ChangeSet, plan: Plan, { seq = 0 }: SetContent): Decided {
+  const guards = [{ subject: subjects.changeContent(orb, set.id), seq }];
+  return { set: { ...set, state: "SCHEDULED", plan }, guards };
+}
+
+/** Schedules a set that has just been approved, if it has a plan for a time in the future. */
+export function scheduledIfPlanned(
+  { clock }: Pick<Deps, "clock">,
+  context: OrbContext,
+  set: ChangeSet,
+  content: SetContent,
+): Decided {
+  const { plan } = set;
+  if (plan === undefined || Date.parse(plan.at) <= clock.now() || content.entries === 0) return { set };
+  const next = { ...set, refused: undefined };
+  return scheduled(context, next, { ...plan, hash: content.hash }, content);
+}
