@@ -109,6 +109,31 @@ test("lookups of absent values do not grow the number of indexes, and keep used 
   expect(s.cached.stats()).toMatchObject({ hits: hits + 1, indexMessages: 2, resets: 0 });
 });
 
+test("an index whose messages are far apart is read from the broker, because loading all of it costs more", async () => {
+  await using s = await setUp({ reach: { near: 200, far: 1_500, gap: 20 } });
+  const page = (value: string) =>
+    s.cached.scan(STREAM, withKind(value), { fromSeq: 1, limit: 10, maxBytes: 1e8 });
+  const add = (id: string, value: string) =>
+    s.other.append(STREAM, { subject: subjects.equality(at(id), "kind", value), data: "1" });
+  // 60 messages of an index do not fit into the first page that is read of it. `rare` is 30 apart, and `usual` is 15.
+  for (let n = 0; n < 60; n++) {
+    await add(`rare${n}`, "rare");
+    for (const half of ["a", "b"]) {
+      await add(`usual${n}${half}`, "usual");
+      await Promise.all(Array.from({ length: 14 }, (_, i) => add(`other${n}${half}${i}`, "other")));
+    }
+  }
+  const loaded = async (value: string) => {
+    await page(value);
+    const { hits } = s.cached.stats();
+    expect((await page(value)).messages).toHaveLength(10);
+    return s.cached.stats().hits > hits;
+  };
+  await until(() => loaded("usual"));
+  expect(s.cached.stats().indexMessages).toBe(120);
+  expect([await loaded("rare"), s.cached.stats().indexMessages]).toEqual([false, 120]);
+});
+
 test("a cached response becomes invalid when its index is evicted", async () => {
   await using s = await setUp({});
   const page = (value: string, tracker?: DependencyTracker) =>

@@ -4,12 +4,14 @@
  */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { pause } from "../../kernel/pause.ts";
 import type { OpenStore } from "../broker/store.ts";
 import { indexBytes } from "../budget.ts";
 import type { Message } from "../client/message.ts";
 import { LOG_START, logOfRoot } from "../subjects.ts";
 import { CachedIndex } from "./cached-index.ts";
 import type { Feed } from "./feed.ts";
+import type { CacheOptions, Reach } from "./options.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 
 /**
@@ -50,15 +52,19 @@ class Slot implements Evictable {
 export class IndexCache {
   readonly #store: OpenStore;
   readonly #maxIndexMessages: number;
+  readonly #reach: Reach;
   readonly #known = new SieveCache<Slot>(MOST_INDEXES);
   readonly #loads = new BoundedMap<string, number>(10_000);
   readonly #asked = new BoundedMap<string, number>(10_000);
   #size = 0;
 
-  /** @param maxIndexMessages maximum messages in all indexes together */
-  constructor(store: OpenStore, maxIndexMessages: number) {
+  constructor(
+    store: OpenStore,
+    { maxIndexMessages, reach }: Required<Pick<CacheOptions, "maxIndexMessages" | "reach">>,
+  ) {
     this.#store = store;
     this.#maxIndexMessages = maxIndexMessages;
+    this.#reach = reach;
   }
 
   get count(): number {
@@ -138,7 +144,8 @@ export class IndexCache {
         limit,
         maxBytes: indexBytes(LOAD_PAGE.most),
       });
-      if (performance.now() - begun < QUICK_MS) limit = Math.min(LOAD_PAGE.most, limit * 4);
+      const tookMs = performance.now() - begun;
+      if (tookMs < QUICK_MS) limit = Math.min(LOAD_PAGE.most, limit * 4);
       if (this.#known.get(filter) !== known) return;
       if (this.#size + page.pending > this.#maxIndexMessages) return this.#refuse(feed, filter);
       const fits = this.#modify(known, () => {
@@ -147,13 +154,26 @@ export class IndexCache {
       if (!fits) return this.#refuse(feed, filter);
       const last = page.messages.at(-1);
       if (last === undefined || page.pending === 0) break;
+      if (this.#isCostly(end - last.seq, page.pending)) return this.#refuse(feed, filter);
       fromSeq = last.seq + 1;
+      // The broker answers other requests for half of the time.
+      await pause(tookMs);
     }
     this.#modify(known, () => {
       for (const message of known.queued) known.index.apply(message);
     });
     known.queued = [];
     known.state = "known";
+  }
+
+  /**
+   * Returns whether the rest of an index costs more to load than its queries cost without it.
+   * @param ahead messages of the stream that follow
+   * @param pending messages of the index among them
+   */
+  #isCostly(ahead: number, pending: number): boolean {
+    const { near, far, gap } = this.#reach;
+    return ahead > far || (ahead > near && ahead / pending > gap);
   }
 
   #refuse(feed: Feed, filter: string): void {

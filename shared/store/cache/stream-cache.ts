@@ -13,7 +13,7 @@ import type { DependencyTracker, Epoch } from "./dependencies.ts";
 import { Feed, type FeedOptions, type Listener } from "./feed.ts";
 import { IndexCache } from "./index-cache.ts";
 import { LastMessages, type LastMessagesRead, sizeOf } from "./last-messages.ts";
-import type { CacheOptions, CacheStats } from "./options.ts";
+import { type CacheOptions, type CacheStats, REACH } from "./options.ts";
 
 const AUDIT_EVERY = 5;
 const IDLE_MS = 600_000;
@@ -39,13 +39,14 @@ export class StreamCache implements Listener {
       replicas: options.replicas,
       maxBytes: options.maxBytes ?? 16 * 1024 * 1024,
       maxIndexMessages: options.maxIndexMessages ?? 250_000,
+      reach: options.reach ?? REACH,
       checkMs: options.checkMs ?? 1000,
       patienceMs: options.patienceMs ?? 2000,
       freeze: options.freeze ?? false,
       onStored: options.onStored ?? (() => undefined),
     };
     this.#lastMessages = new LastMessages(store, this.#options);
-    this.#indexes = new IndexCache(store, this.#options.maxIndexMessages);
+    this.#indexes = new IndexCache(store, this.#options);
     this.#timer = setInterval(() => void this.#check(), this.#options.checkMs);
   }
 
