@@ -9,7 +9,7 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { idempotencyOf } from "../http/idempotency.ts";
+import { idempotencyOf, isKeyedUpdate } from "../http/idempotency.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
@@ -137,16 +137,18 @@ export function entryChangeRoutes(prefix: AdminPrefix) {
       request: {
         params: EntryParams,
         query: WriteQuery.extend(IntoChange),
-        headers: IfMatch,
+        headers: WriteHeaders,
         body: jsonRequest(body),
       },
-      responses: { 200: entryAnswer("The new revision") },
-      problems: [401, 403, 404, 409, 412],
+      responses: { 200: entryAnswer("The new revision", Replayed) },
+      problems: [401, 403, 404, 409, 410, 412],
     });
     router.openapi(route, async (c) => {
       const query = c.req.valid("query");
       const { publish, locale, market } = query;
-      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
+      const sent = c.req.valid("header");
+      const headers = isKeyedUpdate(c) ? sent : { "if-match": sent["if-match"] };
+      const target = targetOf(c, c.req.valid("param"), headers);
       const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
       const written = await updateEntry(to.deps, to.actor, {
         ...changeOf(c.req.valid("json")),

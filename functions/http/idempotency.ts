@@ -17,6 +17,11 @@ export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotenc
   return key === undefined ? undefined : { key, route: routeOf(c, path) };
 }
 
+/** Returns whether an update takes an idempotency key. Without `If-Match`, a repeated update makes the same values again. */
+export function isKeyedUpdate(c: Context<AppEnv>): boolean {
+  return c.req.query("change") === undefined && c.req.header("if-match") !== undefined;
+}
+
 /**
  * Returns the method and the canonical path of a request, to which its idempotency keys belong. A write into a change
  * set is another one than the same write of the entry.

@@ -20,7 +20,7 @@ import { invalid, notFound } from "../../shared/kernel/errors.ts";
 import { MOVES, type Move } from "../admin/entries.ts";
 import { asEntryFault, changeOf, warningsOf } from "../admin/entry-schemas.ts";
 import { ifMatch } from "../http/etag.ts";
-import { idempotencyOf } from "../http/idempotency.ts";
+import { idempotencyOf, isKeyedUpdate } from "../http/idempotency.ts";
 import { faultsOf } from "../http/problem.ts";
 import { writingTo } from "../http/within.ts";
 import { readJson } from "../middleware/body.ts";
@@ -142,8 +142,7 @@ export async function update(request: EntryRequest, named: Named): Promise<Respo
   const { c, live, caller } = request;
   const { publish, change, ...extra } = extrasOf(request);
   const merge = c.req.method === "PATCH";
-  // Without `If-Match`, a repeated request makes the same values again.
-  const isKeyed = named.key === undefined && change === undefined && c.req.header("if-match") !== undefined;
+  const isKeyed = named.key === undefined && isKeyedUpdate(c);
   const target = targetOf(request, named, isKeyed ? c.req.method : undefined);
   const body = await bodyOf(c, merge ? bodies.patch : bodies.update);
   const to = await writingTo(c.get("deps"), caller.actor, live, { change, publish });

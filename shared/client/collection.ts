@@ -37,6 +37,14 @@ function ifMatch(target: Named): Record<string, string> {
   return isEntry(target) ? { "if-match": `"${target.revision}"` } : {};
 }
 
+/**
+ * Returns the headers of an update that is based on an entry as it was read. Without the key, a retry would meet the
+ * revision of an earlier attempt whose response was lost. The client cannot tell that revision from another user's,
+ * because many values are not stored or shown as they were sent.
+ */
+const onceFrom = (target: Named): Record<string, string> =>
+  isEntry(target) ? { ...ifMatch(target), "idempotency-key": newKey() } : {};
+
 /** Returns the path of an entry below that of its collection. */
 function pathOf(target: Named): string {
   if (typeof target === "string") return encodeURIComponent(target);
@@ -131,21 +139,13 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
           ]),
         )
       : { ...newest?.values, ...changes };
-    let repeated = false;
     try {
       return await write(besideDraft ? "PATCH" : "PUT", `${path}/${pathOf(entry)}`, values, options, {
-        headers: { ...ifMatch(entry), ...keyFor(changes) },
-        repeats: () => {
-          repeated = true;
-        },
+        headers: onceFrom(entry),
       });
     } catch (error) {
       if (!isProblem(error, "revision_mismatch")) throw error;
-      const theirs = await latest();
-      // An earlier attempt may have written this revision, although its response did not reach the client.
-      if (repeated && theirs.revision === entry.revision + 1 && contains(theirs.values, changes))
-        return theirs;
-      throw new Conflict(error, theirs, changes);
+      throw new Conflict(error, await latest(), changes);
     }
   }
 
@@ -204,8 +204,9 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       write("PUT", `${path}/${pathOf(key)}`, values, options),
     patch: (target: Named, values: unknown, options?: Adding) =>
       write("PATCH", `${path}/${pathOf(target)}`, values, options, {
-        headers: ifMatch(target),
-        repeat: "refused",
+        headers: onceFrom(target),
+        // A patch that is based on no revision could overwrite what another user has written since the first attempt.
+        repeat: isEntry(target) ? "safe" : "refused",
       }),
     patchAll(
       selection: Selection<unknown, Fields>,
@@ -282,29 +283,5 @@ function replacing(value: unknown, stored: readonly unknown[]): unknown {
           )
         : null,
     ]),
-  );
-}
-
-/** Returns an idempotency key for values that the client cannot compare with the stored ones. */
-const keyFor = (values: unknown) => (isStoredAsSent(values) ? {} : { "idempotency-key": newKey() });
-
-/**
- * Returns whether responses show the values as they were sent. Items of lists get keys, and Markdown becomes Portable
- * Text. So a client cannot tell its own write of such values from that of another one.
- */
-function isStoredAsSent(value: unknown): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  const isText = "markdown" in value || "html" in value;
-  const isObjects = Array.isArray(value) && value.some((item) => typeof item === "object" && item !== null);
-  return !isText && !isObjects && Object.values(value).every(isStoredAsSent);
-}
-
-/** Returns whether `values` already contains all changes. */
-function contains(
-  values: Readonly<Record<string, unknown>>,
-  changes: Readonly<Record<string, unknown>>,
-): boolean {
-  return Object.entries(changes).every(
-    ([name, value]) => value === undefined || JSON.stringify(values[name]) === JSON.stringify(value),
   );
 }

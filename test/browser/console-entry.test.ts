@@ -261,6 +261,23 @@ test("keeps what is typed while a save is under way, and when the entry was dele
   expect((await read(made)).values).toMatchObject({ title: { en: "Sent", de: "Danach" } });
 });
 
+test("saves once, and tells no conflict, when only the response to a save was lost", async () => {
+  const id = await story();
+  const page = await console.open(`${STORIES}/${id}`);
+  await page.getByLabel("English").fill("Sent");
+  await page.getByLabel("IBAN").fill("DE2");
+  let lost = 1;
+  console.allow(/ERR_FAILED|Failed to load resource/);
+  await page.route(`**/entries/${id}*`, async (route) => {
+    if (route.request().method() !== "PUT" || lost-- <= 0) return route.continue();
+    await route.fetch();
+    await route.abort();
+  });
+  await page.keyboard.press("Control+s");
+  await said(page, "Draft saved");
+  expect(await read(id)).toMatchObject({ revision: 2, values: { title: { en: "Sent" } } });
+});
+
 test("keeps what was typed when the session ends, and asks before it is left", async () => {
   const id = await story();
   const page = await console.open(`${STORIES}/${id}`);

@@ -138,7 +138,7 @@ describe("entries on the management API", () => {
       status: 422,
       body: { code: "idempotency_mismatch" },
     });
-    // PUT and DELETE ignore the key: each request is executed.
+    // PUT without If-Match and DELETE ignore the key: each request is executed.
     const one = `${ENTRIES}/${first.body.id}`;
     for (const [text, revision] of [
       ["b", 2],
@@ -146,6 +146,18 @@ describe("entries on the management API", () => {
     ] as const) {
       const changed = await send("PUT", one, { values: { text } }, key);
       expect(changed).toMatchObject({ status: 200, body: { revision, values: { text } } });
+    }
+    const changes = [
+      ["PUT", { text: "d" }, 3],
+      ["PATCH", { text: "e" }, 4],
+    ] as const;
+    for (const [method, values, before] of changes) {
+      const headers = { ...key, "if-match": `"${before}"` };
+      const changed = await send(method, one, { values }, headers);
+      const again = await send(method, one, { values }, headers);
+      expect(changed).toMatchObject({ status: 200, body: { revision: before + 1, values } });
+      expect([again.status, again.headers.get("idempotent-replayed")]).toEqual([200, "true"]);
+      expect(again.body).toEqual(changed.body);
     }
     expect((await send("DELETE", one, undefined, key)).status).toBe(204);
     expect((await send("DELETE", one, undefined, key)).status).toBe(404);

@@ -5,7 +5,7 @@
  */
 import { followList } from "../../../shared/client/live.ts";
 import { isProblem } from "../../../shared/client/problem.ts";
-import { isPassing } from "../../../shared/client/transport.ts";
+import { isPassing, newKey } from "../../../shared/client/transport.ts";
 import type { Entry, RevisionItem, Status } from "../../../shared/client/types.ts";
 import { get, pathOf, post, put, type ReadOptions, remove, send, sessionEnded, transport } from "./http.ts";
 import { orbPath, type Page } from "./orbs.ts";
@@ -251,7 +251,9 @@ export function updateEntry(
   publish = false,
 ): Promise<EntryItem> {
   const query = { ...everything(place), ...(publish ? { publish } : {}) };
-  return put(entryPath(place, entry.id), change, { query, revision: entry.revision });
+  // The idempotency key lets a retry find what an earlier attempt has stored, instead of a conflict with it.
+  const headers = { "idempotency-key": newKey() };
+  return put(entryPath(place, entry.id), change, { query, revision: entry.revision, headers });
 }
 
 export function moveEntry(
