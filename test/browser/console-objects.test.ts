@@ -131,7 +131,8 @@ test("edits objects, lists of objects and blocks", async () => {
   await button(page, "Move Quote 2 up").click();
   await within(page, "Quote 1").getByLabel("English").fill("It rarely rains");
   await page.keyboard.press("Control+Enter");
-  await said(page, "Published");
+  // The toast of the creation can still be there.
+  await page.locator(".toast", { hasText: /^Published/ }).waitFor();
   await page.getByRole("link", { name: /history/ }).click();
   const parts = page.getByRole("region", { name: "Comparison" }).getByRole("region", { name: "Parts" });
   await parts.getByText("Quote 1 · moved").waitFor();
@@ -174,4 +175,50 @@ test("moves an item with the pointer", async () => {
   await button(page, "Save draft").click();
   await said(page, "Saved");
   expect((await read(id)).values.contacts.map(({ _key }: { _key: string }) => _key)).toEqual(["c", "a", "b"]);
+});
+
+test("copies items and pastes them into lists of other entries", async () => {
+  await seed();
+  const parts = [
+    { _type: "quote", _key: "q", text: { en: "It rains" } },
+    { _type: "fact", _key: "f", claim: "Water is wet", source: { url: "x.example" } },
+  ];
+  const contacts = [{ _key: "c", city: "Oslo" }];
+  const seedPage = (values: object) =>
+    console.seedEntry("leaflet", { module: "content", schema: "page", values });
+  await seedPage({ title: "From here", parts, contacts });
+  const id = await seedPage({ title: "To there" });
+  const page = await console.open(PAGES);
+  await page.getByRole("link", { name: "From here" }).click();
+  await button(page, "Copy Fact 2").click();
+  await said(page, "Fact 2 is copied");
+  await button(page, "Paste into Parts").waitFor();
+  expect(await button(page, "Paste into Contacts").count()).toBe(0);
+  await page.goBack();
+  await page.getByRole("link", { name: "To there" }).click();
+  await button(page, "Paste into Parts").click();
+  await within(page, "Fact 1").waitFor();
+  await inspect(page, "objects-paste");
+  // Another tab finds the copied item on the clipboard.
+  const other = await console.open(PAGES);
+  await other.getByRole("link", { name: "From here" }).click();
+  const quote = other.getByRole("button", { name: /^Quote 1/ });
+  await quote.focus();
+  await other.keyboard.press("Control+c");
+  await said(other, "Quote 1 is copied");
+  await page.bringToFront();
+  await page.getByRole("button", { name: /^Fact 1/ }).focus();
+  await page.keyboard.press("Control+v");
+  await within(page, "Quote 2").waitFor();
+  await button(page, "Save draft").click();
+  await said(page, "Saved");
+  const { values } = await read(id);
+  expect(values).toEqual({
+    title: "To there",
+    parts: [
+      { ...parts[1], _key: expect.any(String) },
+      { ...parts[0], _key: expect.any(String) },
+    ],
+  });
+  expect(values.parts.map(({ _key }: { _key: string }) => _key)).not.toEqual(["f", "q"]);
 });

@@ -5,11 +5,15 @@ import { Button } from "./button.tsx";
 import { Said } from "./states.tsx";
 
 /** Copies a text to the clipboard. Returns whether the browser allows it. */
-export const copyText = (text: string): Promise<boolean> =>
-  navigator.clipboard.writeText(text).then(
-    () => true,
-    () => false,
-  );
+export async function copyText(text: string): Promise<boolean> {
+  try {
+    // Pages that are loaded over plain HTTP have no clipboard.
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
 
 /** A field with a text that the user cannot change, and a button that copies the text. */
 export function CopyField({

@@ -14,6 +14,8 @@ import chevronRight from "lucide:chevron-right";
 import circleAlert from "lucide:circle-alert";
 import circleCheck from "lucide:circle-check";
 import circleUser from "lucide:circle-user";
+import clipboardCopy from "lucide:clipboard-copy";
+import clipboardPaste from "lucide:clipboard-paste";
 import clock from "lucide:clock";
 import code from "lucide:code";
 import columns from "lucide:columns-3";
@@ -79,6 +81,8 @@ const ICONS = {
   circleAlert,
   circleCheck,
   circleUser,
+  clipboardCopy,
+  clipboardPaste,
   clock,
   code,
   columns,

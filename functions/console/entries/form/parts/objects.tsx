@@ -1,6 +1,6 @@
 /** The input for an object, a list of objects or blocks: the fields of each object, and buttons for the items. */
 import type { ComponentType } from "preact";
-import { useId, useRef, useState } from "preact/hooks";
+import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { newKey } from "../../../../../shared/client/transport.ts";
 import type { BlockForms } from "../../../fields/parts/kind.ts";
 import { type Cell, pointerOf, valueAt } from "../../../model/cells.ts";
@@ -14,11 +14,13 @@ import {
 } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
+import { copyText } from "../../../ui/copy.tsx";
 import type { InputAttributes } from "../../../ui/form.tsx";
 import { Icon } from "../../../ui/icon.tsx";
 import { Menu } from "../../../ui/menu.tsx";
+import { say } from "../../../ui/toast.tsx";
 import type { FormContext } from "./context.ts";
-import { copyOf } from "./copies.ts";
+import { copiedText, copyOf, isItem, pastedItems, textOfItems } from "./copies.ts";
 import { useHidden } from "./hidden.ts";
 import { Layout } from "./layout.tsx";
 
@@ -145,14 +147,31 @@ function Items(props: Props) {
     setClosed((now) => new Set(now.has(key) ? [...now].filter((one) => one !== key) : [...now, key]));
   const add = (shape: Shape) =>
     put([...items, newItem(shape, field.type === "blocks", context)], items.length);
-  const copy = (item: unknown, at: number) => {
-    const values = copyOf(item, field, context);
-    if (typeof values !== "object") return;
-    put(items.toSpliced(at + 1, 0, { ...values, _key: newItemKey() }), at + 1);
+  const insert = (copies: readonly Item[], at: number) => {
+    if (copies.length > 0)
+      put(items.toSpliced(at, 0, ...copies.map((copy) => ({ ...copy, _key: newItemKey() }))), at);
+  };
+  const paste = (text: string | undefined, at = items.length): boolean => {
+    const copies = disabled ? [] : pastedItems(text, field, context);
+    insert(copies, at);
+    return copies.length > 0;
   };
   return (
     // biome-ignore lint/a11y/useSemanticElements: the label of the field names the group.
-    <div class="objects-input" role="group" id={attributes.id} aria-label={labelOf(field)}>
+    <div
+      class="objects-input"
+      role="group"
+      id={attributes.id}
+      aria-label={labelOf(field)}
+      onPaste={(event) => {
+        if (isText(event.target)) return;
+        const at = [...(list.current?.children ?? [])].findIndex((row) => row.contains(nodeOf(event)));
+        const text = event.clipboardData?.getData("text/plain");
+        if (!paste(text, at < 0 ? undefined : at + 1)) return;
+        event.preventDefault();
+        event.stopPropagation();
+      }}
+    >
       <ol ref={list}>
         {items.map((item, at) => (
           <ItemRow
@@ -163,18 +182,65 @@ function Items(props: Props) {
             isOpen={!closed.has(keyOf(item, at))}
             onToggle={() => toggle(keyOf(item, at))}
             onMove={move}
-            onCopy={() => copy(item, at)}
+            onDuplicate={() => insert([copyOf(item, field, context)].filter(isItem), at + 1)}
             onRemove={() => put(items.toSpliced(at, 1), at)}
           />
         ))}
       </ol>
-      {disabled ? (
-        items.length === 0 ? (
-          <p class="hint">{t("fields.none")}</p>
-        ) : null
-      ) : (
-        <AddButton field={field} shapes={shapes} onAdd={add} />
-      )}
+      <ListEnd
+        {...{ context, field, shapes, disabled }}
+        isEmpty={items.length === 0}
+        onAdd={add}
+        onPaste={() => paste(copiedText.value)}
+      />
+    </div>
+  );
+}
+
+const nodeOf = ({ target }: Event) => (target instanceof Node ? target : null);
+
+/** Returns whether an event belongs to a text input, which copies and pastes texts itself. */
+const isText = (target: EventTarget | null): boolean =>
+  target instanceof Element && target.closest("input, textarea, [contenteditable]") !== null;
+
+/** The buttons below a list. If the user cannot add items, a note that the list is empty. */
+function ListEnd({
+  context,
+  field,
+  shapes,
+  disabled,
+  isEmpty,
+  onAdd,
+  onPaste,
+}: {
+  context: FormContext;
+  field: FieldModel;
+  shapes: readonly Shape[];
+  disabled: boolean;
+  isEmpty: boolean;
+  onAdd: (shape: Shape) => void;
+  onPaste: () => void;
+}) {
+  const copied = copiedText.value;
+  // Parse the copied items once, and not after each key.
+  const isPasteable = useMemo(
+    () => pastedItems(copied, field, context).length > 0,
+    [copied, field, context.orb],
+  );
+  if (disabled) return isEmpty ? <p class="hint">{t("fields.none")}</p> : null;
+  return (
+    <div class="objects-add">
+      <AddButton field={field} shapes={shapes} onAdd={onAdd} />
+      {isPasteable ? (
+        <Button
+          size="small"
+          icon="clipboardPaste"
+          aria-label={t("fields.pasteInto", { field: labelOf(field) })}
+          onClick={onPaste}
+        >
+          {t("fields.paste")}
+        </Button>
+      ) : null}
     </div>
   );
 }
@@ -221,7 +287,7 @@ interface RowProps extends Props {
   isOpen: boolean;
   onToggle: () => void;
   onMove: (from: number, to: number) => void;
-  onCopy: () => void;
+  onDuplicate: () => void;
   onRemove: () => void;
 }
 
@@ -238,9 +304,20 @@ function ItemRow(props: RowProps) {
   const own = [path, `${path}/_key`, `${path}/_type`];
   const fault = context.faults.find((one) => own.includes(one.path))?.message;
   const isWrong = context.faults.some((one) => one.path === path || one.path.startsWith(`${path}/`));
+  const copied = () => {
+    copiedText.value = textOfItems([copyOf(item, cell.field, context)]);
+    say(t("fields.copied", { item: name }));
+    return copiedText.value;
+  };
   return (
     <li
       class={`object-item ${isWrong ? "wrong" : ""}`}
+      onCopy={(event) => {
+        if (isText(event.target) || getSelection()?.isCollapsed === false) return;
+        event.clipboardData?.setData("text/plain", copied());
+        event.preventDefault();
+        event.stopPropagation();
+      }}
       onKeyDown={(event) => {
         const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
         if (!event.altKey || step === 0 || disabled) return;
@@ -258,7 +335,13 @@ function ItemRow(props: RowProps) {
         dragged.current = undefined;
       }}
     >
-      <ItemHead {...props} id={id} name={name} text={textOf(object, shape)} />
+      <ItemHead
+        {...props}
+        id={id}
+        name={name}
+        text={textOf(object, shape)}
+        onCopy={() => void copyText(copied())}
+      />
       {fault === undefined ? null : <p class="error">{fault}</p>}
       {isOpen && shape !== undefined ? (
         // biome-ignore lint/a11y/useSemanticElements: the head names the group.
@@ -282,9 +365,10 @@ function ItemHead({
   isOpen,
   onToggle,
   onMove,
-  onCopy,
+  onDuplicate,
   onRemove,
-}: RowProps & { id: string; name: string; text: string }) {
+  onCopy,
+}: RowProps & { id: string; name: string; text: string; onCopy: () => void }) {
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: the buttons move the item too.
     <div
@@ -326,7 +410,8 @@ function ItemHead({
             disabled={at === count - 1}
             onClick={() => onMove(at, at + 1)}
           />
-          <IconButton label={t("fields.copy", { item: name })} icon="copy" onClick={onCopy} />
+          <IconButton label={t("fields.duplicate", { item: name })} icon="copy" onClick={onDuplicate} />
+          <IconButton label={t("fields.copy", { item: name })} icon="clipboardCopy" onClick={onCopy} />
           <IconButton label={t("fields.remove", { item: name })} icon="x" onClick={onRemove} />
         </div>
       )}
