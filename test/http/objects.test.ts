@@ -368,3 +368,20 @@ test("history shows a moved item as a move", async () => {
     '"op":"move","from":"/values/contacts/2","path":"/values/contacts/0"',
   );
 });
+
+test("conditions of a batch read values inside objects, and no sensitive ones", async () => {
+  const { id } = await page({
+    seo: { title: { en: "Hello", de: "Hallo" }, rank: 3, secret: "s3cret" },
+    sections: [{ _type: "quote", _key: "q", text: { en: "To be" } }],
+  });
+  const ranked = async (rule: unknown) => {
+    const item = { update: `pages/page/${id}`, values: { title: "Checked" }, if: rule };
+    return (await ask("POST", "/api/magazine/batch", { do: [item] })).status;
+  };
+  expect(await ranked({ "==": [{ var: "values.seo.title" }, "Hello"] })).toBe(200);
+  expect(await ranked({ ">": [{ var: "values.seo.rank" }, 2] })).toBe(200);
+  const isQuote = { and: [{ "==": [{ var: "_type" }, "quote"] }, { "==": [{ var: "text" }, "To be"] }] };
+  expect(await ranked({ some: [{ var: "values.sections" }, isQuote] })).toBe(200);
+  expect(await ranked({ ">": [{ var: "values.seo.rank" }, 3] })).toBe(412);
+  expect(await ranked({ "!!": [{ var: "values.seo.secret" }] })).toBe(412);
+});

@@ -66,6 +66,14 @@ const NESTED = [
       { name: "reason", type: "string", required: true, showIf: object },
       { name: "box", type: "string", required: true, showIf: { "==": [{ var: "_entry.kind" }, "parcel"] } },
       { name: "pin", type: "string", required: true, showIf: { "!!": [{ var: "_entry.secret.pin" }] } },
+      { name: "name", type: "string", translatable: true },
+      { name: "sign", type: "string", required: true, showIf: { "==": [{ var: "name" }, "Sign"] } },
+      {
+        name: "label",
+        type: "string",
+        required: true,
+        showIf: { "==": [{ var: "_entry.lines.0.name" }, "First"] },
+      },
     ],
   },
   {
@@ -89,12 +97,28 @@ it.each<[string, object, string[]]>([
   ],
   ["the rule of the entry is met", { kind: "parcel", lines: [{}] }, ["/values/lines/0/box required"]],
   ["the rule reads a sensitive value", { secret: { pin: "1" }, lines: [{}] }, []],
+  [
+    "the rule reads a translated value",
+    {
+      lines: [
+        { name: { en: "First", de: "Erste" }, label: "x" },
+        { name: { en: "Sign" }, label: "x" },
+      ],
+    },
+    ["/values/lines/1/sign required"],
+  ],
+  [
+    "the rule reads a translated value of another object",
+    { lines: [{ name: { en: "First" }, label: "x" }, { name: { de: "Sign" } }] },
+    ["/values/lines/1/label required"],
+  ],
   ["the object is hidden", { extra: { note: "x" } }, []],
   ["the object is shown", { kind: "parcel", extra: { note: "x" } }, ["/values/extra/size required"]],
   ["what lacks is no field", { blocks: [{ text: "x" }] }, ["/values/blocks/0/_type required"]],
 ])("requires a field inside an object only while its rule is met: %s", (_, values, faults) => {
   const orb = definition({
     id: "inside",
+    languages: ["en", "de"],
     components: [{ id: "quote", fields: [{ name: "text", type: "string" }] }],
     modules: [{ id: "shop", type: "CONTENT", schemas: [{ id: "item", fields: NESTED as never }] }],
   });

@@ -1,7 +1,7 @@
 /** Fields that forms do not show are not required: the rules in `showIf`, at all depths. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Validated, Values } from "../../definition/validate.ts";
-import { leavesOf, membersOf, replaceLeaves } from "../../definition/walk.ts";
+import { membersOf } from "../../definition/walk.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { unescapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
@@ -38,11 +38,7 @@ class Shown {
     this.#schema = schema;
     this.#values = values;
     this.#budget = budget;
-    // A rule over an object must not reveal the sensitive values in it.
-    const secret = schema.sensitive
-      .filter(({ parent }) => parent !== undefined)
-      .flatMap((field) => leavesOf(field, values).map(({ trail }) => ({ trail, value: null })));
-    this.#entry = factsOf(definitionsOf(schema.fields), replaceLeaves(values, secret), schema);
+    this.#entry = entryFacts(schema, values);
   }
 
   /** Returns whether a path leads to a field that is hidden, or that is inside a hidden one. */
@@ -69,21 +65,30 @@ class Shown {
   }
 
   #hiddenIn(fields: Fields, object: Readonly<Record<string, unknown>>, trail: string): ReadonlySet<string> {
-    const definitions = definitionsOf(fields);
+    const definitions = [...fields.values()].map(({ definition }) => definition);
     if (definitions.every(({ showIf }) => showIf === undefined)) return new Set();
     const known = this.#hidden.get(trail);
     if (known !== undefined) return known;
     const facts =
       fields === this.#schema.fields
         ? this.#entry
-        : factsInside(definitions, object, this.#entry, this.#schema);
+        : factsInside(fields.values(), object, this.#entry, this.#schema, fieldsInside);
     const hidden = hiddenFields(definitions, facts, this.#budget);
     this.#hidden.set(trail, hidden);
     return hidden;
   }
 }
 
-const definitionsOf = (fields: Fields) => [...fields.values()].map(({ definition }) => definition);
+const fieldsInside = (field: CompiledField, object: Readonly<Record<string, unknown>>) =>
+  membersOf(field, object)?.values();
+
+/** Returns the values of an entry that rules read. */
+export function entryFacts(
+  schema: CompiledSchema,
+  values: Readonly<Record<string, unknown>>,
+): Record<string, unknown> {
+  return factsOf(schema.fields.values(), values, schema, fieldsInside);
+}
 
 function memberAt(value: unknown, key: string): unknown {
   return typeof value === "object" && value !== null && Object.hasOwn(value, key)

@@ -3,8 +3,8 @@ import { isOwn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { type Budget, type RuleFailure, runRule } from "../../logic/engine.ts";
-import { factsOf } from "../../logic/shown.ts";
 import { readableIn } from "../model/fields.ts";
+import { entryFacts } from "../values/needed.ts";
 import type { State } from "./change-write.ts";
 
 /** A rule (JsonLogic) that the newest revision must meet. */
@@ -41,8 +41,7 @@ export function requireCondition(state: State, schema: CompiledSchema, { rule, b
   const { caller, base } = state;
   const view = readableIn(schema, caller, base.createdBy);
   const { id, revision, status } = base;
-  const fields = [...view.fields.values()].filter(({ shapes }) => shapes === undefined);
-  const facts = { id, revision, status, values: factsOf(fields, base.values, schema) };
+  const facts = { id, revision, status, values: entryFacts(view, base.values) };
   const { fired, failure } = runRule(rule, facts, budget);
   if (failure !== undefined)
     throw invalid([{ path: "/if", code: "rule_failed", message: FAILURES[failure] }]);
