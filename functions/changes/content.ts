@@ -7,7 +7,10 @@ import { publishSet } from "../../shared/changes/content/publish.ts";
 import { rebaseEntry } from "../../shared/changes/content/rebase.ts";
 import { revertSet } from "../../shared/changes/content/revert.ts";
 import { takeOut } from "../../shared/changes/content/take-out.ts";
+import { undoSets } from "../../shared/changes/content/undo.ts";
+import { LONGEST } from "../../shared/changes/record/record.ts";
 import { reviewed } from "../../shared/changes/review/content.ts";
+import { publishedWith } from "../../shared/changes/review/read.ts";
 import type { OrbContext } from "../../shared/entry/model/resolve.ts";
 import { readId, writeId } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
@@ -15,11 +18,24 @@ import { defineRoute } from "../http/router.ts";
 import { IfMatch, json, jsonRequest, Location, RevisionTag } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 import { Diff, DiffQuery, Published, Publishing, Rebased, Rebasing } from "./content-schemas.ts";
-import { type ChangeRoutes, OF_WRITES, PROBLEMS, pathsOf, readContent, SetParams, target } from "./place.ts";
-import { ChangeView, changeView } from "./schemas.ts";
+import {
+  type ChangeRoutes,
+  OF_WRITES,
+  Params,
+  PROBLEMS,
+  pathsOf,
+  readContent,
+  SetParams,
+  target,
+} from "./place.ts";
+import { ChangeView, changeView, UndoneToken } from "./schemas.ts";
 
 const EntryInSet = SetParams.extend({
   entryId: z.string().openapi({ param: { name: "entryId", in: "path" }, description: "The entry's id" }),
+});
+
+const TokenParams = Params.extend({
+  tokenId: z.string().openapi({ param: { name: "tokenId", in: "path" }, description: "The token's id" }),
 });
 
 interface Within {
@@ -36,6 +52,7 @@ async function within(place: ChangeRoutes, c: Context<AppEnv>): Promise<Within> 
 export function addContentRoutes(place: ChangeRoutes): void {
   addDiff(place);
   addPublication(place);
+  addUndo(place);
   addEntries(place);
 }
 
@@ -103,6 +120,35 @@ function addPublication(place: ChangeRoutes): void {
     c.header("etag", revisionTag(set.revision));
     c.header("location", `${paths.all.replace("{orbId}", orbId)}/${set.id}`);
     return c.json(changeView(reviewed(context, set, await readContent(c.var.deps, context, set))), 201);
+  });
+}
+
+/** Adds the route that takes back what an API token has published. */
+function addUndo(place: ChangeRoutes): void {
+  const { common, suffix, router } = place;
+  const { all } = pathsOf(place);
+  const undo = defineRoute({
+    ...common("changes.write"),
+    method: "post",
+    path: `${all}/tokens/{tokenId}/undo` as const,
+    operationId: `undoToken${suffix}`,
+    summary: "Take back all change sets of an API token",
+    description:
+      "Opens a new set, which takes back the newest 50 published sets that the token has opened or published. Writes of the token without a change set stay.",
+    request: { params: TokenParams },
+    responses: { 201: json("The new set", UndoneToken, { ...RevisionTag, ...Location }) },
+    problems: [400, ...PROBLEMS, 409, 413, 422, 429, 507],
+  });
+  router.openapi(undo, async (c) => {
+    const { orbId, tokenId } = c.req.valid("param");
+    const { context, caller } = await within(place, c);
+    const { sets, more } = await publishedWith(c.var.deps, caller, context, tokenId);
+    const title = `Take back: API token ${tokenId}`.slice(0, LONGEST.title);
+    const set = await undoSets(c.var.deps, caller, context, { sets, title });
+    c.header("etag", revisionTag(set.revision));
+    c.header("location", `${all.replace("{orbId}", orbId)}/${set.id}`);
+    const view = changeView(reviewed(context, set, await readContent(c.var.deps, context, set)));
+    return c.json({ ...view, more }, 201);
   });
 }
 

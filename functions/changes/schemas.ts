@@ -107,10 +107,19 @@ const members = {
     .nullable()
     .openapi({ description: "The last rejection, until a review is requested again" }),
   published: z
-    .object({ by: account, at: moment, hash: z.string() })
+    .object({
+      by: account,
+      at: moment,
+      hash: z.string(),
+      token: z.string().optional().openapi({ description: "Id of the API token that published the set" }),
+    })
     .nullable()
     .openapi({ description: "Who published the set, when, and the hash of its content" }),
   reverts: z.string().optional().openapi({ description: "Id of the set that this one takes back" }),
+  undoes: z
+    .array(z.string())
+    .optional()
+    .openapi({ description: "Ids of the sets of an API token that this one takes back" }),
   revertedBy: z.string().optional().openapi({ description: "Id of the set that took this one back" }),
 };
 
@@ -137,6 +146,10 @@ export const ChangeView = z
       .openapi({ description: "The review rules of the orb that concern the entries in the set" }),
   })
   .openapi("ChangeSet");
+
+export const UndoneToken = ChangeView.extend({
+  more: z.boolean().openapi({ description: "Whether the token may have earlier sets that this one leaves" }),
+}).openapi("UndoneToken");
 
 export const ChangePage = listOf(ListedChange).openapi("ChangeSetList");
 
@@ -197,9 +210,10 @@ export function commentView(stored: SetComment): z.infer<typeof CommentView> {
 
 export function listedChange(set: ChangeSet): z.infer<typeof ListedChange> {
   const { v: _, act: _act, plan, refused = null, ...others } = set;
-  const { description = null, approvals, rejection = null, published = null, ...rest } = others;
+  const { description = null, approvals, rejection = null, published = null, undoes, ...rest } = others;
   return {
     ...rest,
+    ...(undoes === undefined ? {} : { undoes: [...undoes] }),
     description,
     publishAt: plan?.at ?? null,
     plannedBy: plan?.by.sub ?? null,

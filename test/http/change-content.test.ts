@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { until } from "../support/hooks.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { createToken, scope } from "../support/tokens.ts";
 
 let platform: TestPlatform;
 let root: string;
@@ -318,4 +319,27 @@ test("publishes an overdue set after a request has read it, where no hooks proce
     (state) => state === "PUBLISHED",
   );
   expect((await as(undefined, "GET", `${pages}/${id}`)).body.values.title).toBe("Late");
+});
+
+test("takes back what an agent has proposed, if it was published", async () => {
+  const { editor } = people;
+  const id = await page("Old", 1);
+  const agent = await createToken(platform, "/api/sets", editor.token, [scope("sets", "read", "propose")]);
+  const undo = `/api/sets/changes/tokens/${agent.id}/undo`;
+  const nothing = await as(editor, "POST", undo);
+  expect([nothing.status, nothing.body.code]).toEqual([409, "change_empty"]);
+  for (const rank of [2, 3]) {
+    const set = await opened(agent.token);
+    const wrote = await as(agent.token, "PATCH", `${pages}/${id}?change=${set}`, { values: { rank } });
+    expect(wrote.status).toBe(200);
+    expect((await as(editor, "POST", `/api/sets/changes/${set}/publish`, {})).status).toBe(200);
+  }
+  const made = await as(editor, "POST", undo);
+  expect([made.status, made.body.more, made.body.undoes.length]).toEqual([201, false, 2]);
+  expect(made.headers.get("location")).toBe(`/api/sets/changes/${made.body.id}`);
+  expect((await as(undefined, "GET", `${pages}/${id}`)).body.values.rank).toBe(3);
+  expect((await as(editor, "POST", `/api/sets/changes/${made.body.id}/publish`, {})).status).toBe(200);
+  expect((await as(undefined, "GET", `${pages}/${id}`)).body.values.rank).toBe(1);
+  const other = await as(editor, "GET", `/api/sets/changes/${made.body.undoes[0]}`);
+  expect(other.body).toMatchObject({ state: "REVERTED", revertedBy: made.body.id, token: agent.id });
 });

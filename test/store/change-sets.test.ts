@@ -35,7 +35,7 @@ import { listEntries } from "../../shared/entry/read/list.ts";
 import { unavailable } from "../../shared/kernel/errors.ts";
 import { REQUEST_WORK } from "../../shared/store/budget.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
-import { Conflict } from "../../shared/store/types.ts";
+import { Conflict, type Store } from "../../shared/store/types.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import {
   admin,
@@ -543,6 +543,25 @@ describe("a change set", () => {
       if (!done && state === "OPEN") await publish(set);
       if (done) break;
     }
+  });
+
+  it("is decided again if an entry leaves the set while its versions are read", async () => {
+    const set = await opened();
+    const [a, b] = [await product(), await product()];
+    await patch(set, a, { state: "used" });
+    await patch(set, b, { state: "used" });
+    let left = false;
+    const getMany: Store["getMany"] = async (stream, wanted, options) => {
+      if (!left && wanted.some((subject) => subject.includes(`._change.${set}.entry.`))) {
+        left = true;
+        await takeOut(deps, callerIn(admin, orb), orb, { set, entry: b });
+      }
+      return store.getMany(stream, wanted, options);
+    };
+    const taking = { ...store, getMany } as TestDeps["store"];
+    const { entries } = await publish(set, admin, { ...deps, store: taking });
+    expect(entries.map(({ id }) => id)).toEqual([a]);
+    expect([(await head(a))?.revision, (await head(b))?.revision]).toEqual([2, 1]);
   });
 
   it("answers for a publication whose acknowledgement was lost, and records it", async () => {

@@ -1,5 +1,5 @@
 /** Publishes a change set: all of its entries at one sequence number, or nothing and the reasons. */
-import { type Actor, actorId } from "../../access/actor.ts";
+import { type Actor, actorId, tokenIdOf } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { isOwn, type Principal, principalIn, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
@@ -26,8 +26,16 @@ import { AppError, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type Append, BATCH_LIMIT } from "../../store/types.ts";
-import { type ChangeSet, findSet, nextSet, type ReadSet, requireSet, setMessage } from "../record/record.ts";
+import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
+import {
+  type ChangeSet,
+  findSet,
+  nextSet,
+  type ReadSet,
+  requireSet,
+  setMessage,
+  takenBackBy,
+} from "../record/record.ts";
 import { requireReadable, requireSome } from "../record/rights.ts";
 import { hashMismatch, nothingToPublish, requirePublishable, type SetContent } from "../record/workflow.ts";
 import { Attempts, entriesIn, type PublishedEntry } from "./attempts.ts";
@@ -222,15 +230,21 @@ function placedIn(attempts: Attempts, { compiled }: OrbContext, versions: readon
   });
 }
 
-/** Throws 409 if a purge has erased pending versions, because then the set is not what its reviewers have seen. */
-function requireAll(
+/**
+ * Throws 409 if a purge has erased pending versions, because then the set is not what its reviewers have seen.
+ * @throws Conflict if another request has taken an entry out of the set since its list was read
+ */
+async function requireAll(
+  deps: Deps,
   { orb, compiled }: OrbContext,
-  items: readonly Item[],
+  set: string,
+  { content: { items }, seq }: ReadContent,
   versions: readonly Version[],
-): void {
+): Promise<void> {
   const found = new Set(versions.map(({ address }) => address.id));
   const erased = items.filter(({ id }) => !found.has(id));
   if (erased.length === 0) return;
+  if ((await readContent(deps, orb, set)).seq !== seq) throw new Conflict();
   const paths = erased.map((item) => {
     const schema = schemaOf(compiled, addressOfItem(orb, item));
     return `/${schema?.module ?? item.type}/${schema?.id ?? item.schema}/${item.id}`;
@@ -322,7 +336,7 @@ async function publishOnce(
   requirePublishable(compiled, set, summary);
   if (content.content.items.length === 0) throw nothingToPublish();
   const versions = await readVersions(deps, context, set.id, content.content.items);
-  requireAll(context, content.content.items, versions);
+  await requireAll(deps, context, set.id, content, versions);
   const placed = placedIn(attempts, context, versions);
   const refusals = new Reasons(placed);
   const options = { refusals, attempt, budget: new ReadBudget(READ_BYTES), set };
@@ -330,7 +344,9 @@ async function publishOnce(
   try {
     const planned = await planning.run();
     const { hash } = summary;
-    const published = { by: actorId(actor), at: new Date(deps.clock.now()).toISOString(), hash };
+    const token = tokenIdOf(actor);
+    const by = { by: actorId(actor), ...(token === undefined ? {} : { token }) };
+    const published = { ...by, at: new Date(deps.clock.now()).toISOString(), hash };
     const next = nextSet(deps, actor, set, "publish", { published, plan: undefined, refused: undefined });
     const writes = planned.map(({ write }) => write);
     const revisions = new Map(writes.map((write) => [write.address.id, madeIn(newestIn(write))]));
@@ -356,16 +372,13 @@ async function publishOnce(
 /** Returns the number of the revision that a publication makes. A draft may follow it. */
 const madeIn = ({ revision, publishedRevision }: EntrySnapshot) => publishedRevision ?? revision;
 
-/** Returns the message that marks the set which this one takes back. */
-async function takenBack(
-  deps: Deps,
-  actor: Actor,
-  orb: string,
-  { id, reverts }: ChangeSet,
-): Promise<Append[]> {
-  const found = reverts === undefined ? null : await findSet(deps, orb, reverts);
-  if (found === null || found.set.state !== "PUBLISHED") return [];
-  return [setMessage(orb, nextSet(deps, actor, found.set, "revert", { revertedBy: id }), found.seq)];
+/** Returns the messages that mark the sets which this one takes back. */
+async function takenBack(deps: Deps, actor: Actor, orb: string, set: ChangeSet): Promise<Append[]> {
+  const all = await Promise.all(takenBackBy(set).map((id) => findSet(deps, orb, id)));
+  return all.flatMap((found) => {
+    if (found === null || found.set.state !== "PUBLISHED") return [];
+    return [setMessage(orb, nextSet(deps, actor, found.set, "revert", { revertedBy: set.id }), found.seq)];
+  });
 }
 
 function entryIn(

@@ -21,7 +21,14 @@ import { counted, countValues } from "../../quotas/write.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { type ChangeSet, newSet, openingMessages, requireSet } from "../record/record.ts";
+import {
+  type ChangeSet,
+  LONGEST,
+  type NewSet,
+  newSet,
+  openingMessages,
+  requireSet,
+} from "../record/record.ts";
 import { requireReadable, requireSome } from "../record/rights.ts";
 import { nextState } from "../record/states.ts";
 import {
@@ -83,16 +90,55 @@ async function revertible(
   return { set, content };
 }
 
-async function revertOnce(
+function revertOnce(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
   { set, content }: PublishedSet,
-  title = `Take back: ${set.title}`.slice(0, LONGEST_TITLE),
+  title = `Take back: ${set.title}`.slice(0, LONGEST.title),
+): Promise<ChangeSet> {
+  return openReverting(deps, caller, context, { title, reverts: set.id }, async function* (reader) {
+    for (const item of content.items) {
+      const taken = await takenOf(reader, context, item);
+      if (taken !== undefined) yield taken;
+    }
+  });
+}
+
+/** What the publication of an entry is taken back to. */
+export interface Taken {
+  item: Item;
+  /** The revision before the publication; null if there was no entry. */
+  old: EntrySnapshot | null;
+}
+
+/** Reads what a publication has replaced. Returns undefined if it did nothing, or if that revision is gone. */
+export async function takenOf(
+  { store }: Pick<Deps, "store">,
+  { orb, compiled }: OrbContext,
+  item: Item,
+): Promise<Taken | undefined> {
+  const { done } = item;
+  if (done === undefined) return undefined;
+  if (done.before === null) return { item, old: null };
+  const was = snapshotOf(await store.getSeq(streams.orb(orb), done.before.seq));
+  if (was === null) return undefined;
+  return { item, old: withNames(schemaOf(compiled, addressOfItem(orb, item)), was) };
+}
+
+/**
+ * Opens a set that takes back publications of entries.
+ * @param takenIn yields each entry once. Reads with the given dependencies, whose reads are limited
+ */
+export async function openReverting(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  about: NewSet,
+  takenIn: (reader: Deps) => AsyncIterable<Taken>,
 ): Promise<ChangeSet> {
   const { orb, fence } = context;
-  const about = { title, reverts: set.id };
-  const start = await started(deps, caller, context, content, about);
+  const start = await started(deps, caller, context, takenIn, about);
   const { items } = start.content;
   const [item] = items;
   if (item === undefined) throw nothingLeft();
@@ -109,7 +155,6 @@ async function revertOnce(
 }
 
 const NO_GUESSES = { secret: [], unread: [] };
-const LONGEST_TITLE = 200;
 
 /** A new set, its content, and the messages that store its versions. */
 interface Start {
@@ -122,25 +167,26 @@ async function started(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  content: Content,
-  about: { title: string; reverts: string },
+  takenIn: (reader: Deps) => AsyncIterable<Taken>,
+  about: NewSet,
 ): Promise<Start> {
   const { actor } = caller;
   const set = newSet(deps, actor, about);
   const store = new ReadBudget(2 * MOST_BYTES).limiting(deps.store, "Take back fewer entries, one by one.");
+  const reader = { ...deps, store };
   let next = EMPTY;
   const versions: Append[] = [];
-  for (const item of content.items) {
-    const version = await before({ ...deps, store }, caller, context, item);
+  for await (const taken of takenIn(reader)) {
+    const version = await before(reader, caller, context, taken);
     if (version === undefined) continue;
     const { item: added, messages } = await versionMessages(set.id, version, 0);
-    next = withItem(next, item.id, added, actorId(actor));
+    next = withItem(next, taken.item.id, added, actorId(actor));
     versions.push(...messages);
   }
   return { set, content: next, versions };
 }
 
-function nothingLeft(): AppError {
+export function nothingLeft(): AppError {
   return new AppError(
     "conflict",
     "change_empty",
@@ -153,18 +199,13 @@ async function before(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  item: Item,
+  { item, old }: Taken,
 ): Promise<NewVersion | undefined> {
-  const { done } = item;
-  if (done === undefined) return undefined;
   const stream = streams.orb(context.orb);
   const address = addressOfItem(context.orb, item);
   const schema = schemaOf(context.compiled, address);
   const message = await deps.store.get(stream, subjects.entryLog(address));
   const entry = namedEntry(context.compiled, parseEntry(message));
-  const was = done.before === null ? null : snapshotOf(await deps.store.getSeq(stream, done.before.seq));
-  const old = was === null ? null : withNames(schema, was);
-  if (done.before !== null && old === null) return undefined;
   const undone =
     entry === null || entry.head.status === "DELETED"
       ? recreated(caller, schema, item, old)

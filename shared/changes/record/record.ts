@@ -70,10 +70,12 @@ export interface ChangeSet {
   rejection?: { by: string; at: string; comment: string } | undefined;
   /** Id of the published set that this one takes back. */
   reverts?: string | undefined;
+  /** Ids of the published sets that this one takes back, if they are all those of an API token. */
+  undoes?: readonly string[] | undefined;
   /** Id of the published set that took this one back. */
   revertedBy?: string | undefined;
-  /** `hash` is that of the published content. */
-  published?: { by: string; at: string; hash: string } | undefined;
+  /** `hash` is that of the published content, `token` the id of the API token that was used. */
+  published?: { by: string; at: string; hash: string; token?: string | undefined } | undefined;
 }
 
 /** A set, and the sequence number of its record's last message. */
@@ -82,7 +84,15 @@ export interface ReadSet {
   seq: number;
 }
 
-export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts" | "plan">;
+export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts" | "undoes" | "plan">;
+
+/** Returns the ids of the sets that a set takes back. */
+export function takenBackBy({
+  reverts,
+  undoes = [],
+}: Pick<ChangeSet, "reverts" | "undoes">): readonly string[] {
+  return reverts === undefined ? undoes : [reverts, ...undoes];
+}
 
 /** What an act may change of a set. Members that are `undefined` are removed. */
 export type SetChange = Partial<

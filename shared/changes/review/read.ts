@@ -1,6 +1,6 @@
 /** Reads change sets: one with what its review needs, or a list. */
 import type { Actor } from "../../access/actor.ts";
-import { principalIn } from "../../access/authorize.ts";
+import { type Principal, principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
@@ -58,6 +58,48 @@ async function setsWith(
   const here = parts.filter(([, , , , type, token]) => type === home.type && token === home.schema);
   return new Set(here.map(([, , set = ""]) => set));
 }
+
+/** Maximum number of sets that one set takes back, and of pages that are read to find them. */
+const MOST_UNDONE = 50;
+const MOST_PAGES = 10;
+
+/**
+ * Returns the newest published sets that an API token has opened or published, as far as the caller may read them.
+ * @returns `more` is whether there may be earlier ones
+ */
+export async function publishedWith(
+  deps: Deps,
+  principal: Principal,
+  { orb, compiled }: OrbContext,
+  token: string,
+): Promise<{ sets: ChangeSet[]; more: boolean }> {
+  requireSome(principal, compiled, "changes.write");
+  const sets: ChangeSet[] = [];
+  let after: number | undefined;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const { items, next } = await listInOrder(deps, {
+      orb,
+      order: subjects.changeOrder(orb),
+      subjectOf: (id) => subjects.changeRecord(orb, id),
+      newestFirst: true,
+      after,
+      limit: MOST_UNDONE - sets.length,
+      take(message) {
+        const { set } = parseSet(message);
+        const isOf = set.token === token || set.published?.token === token;
+        return isOf && set.state === "PUBLISHED" && isReadable(principal, compiled, set) ? set : undefined;
+      },
+    });
+    sets.push(...items);
+    if (next === null) return { sets: inOrderOfPublication(sets), more: false };
+    if (sets.length === MOST_UNDONE) break;
+    after = next;
+  }
+  return { sets: inOrderOfPublication(sets), more: true };
+}
+
+const inOrderOfPublication = (sets: readonly ChangeSet[]) =>
+  sets.toSorted((a, b) => ((a.published?.at ?? "") < (b.published?.at ?? "") ? 1 : -1));
 
 /** Lists the change sets that the caller may read, newest first. A page may be shorter than `limit`. */
 export async function listSets(

@@ -1,0 +1,102 @@
+/** Makes a change set that takes back several published sets, such as all of one API token. */
+import { type Principal, principalIn } from "../../access/authorize.ts";
+import type { Deps } from "../../deps.ts";
+import { namedEntry, withNames } from "../../entry/model/names.ts";
+import { type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
+import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
+import { revisionPlace } from "../../entry/read/revisions.ts";
+import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import { ofOneWrite } from "../../quotas/guesses.ts";
+import { counted } from "../../quotas/write.ts";
+import { streams, subjects } from "../../store/subjects.ts";
+import type { ChangeSet } from "../record/record.ts";
+import { addressOfItem, type Item, readContent } from "./content.ts";
+import { mergeContent } from "./publication.ts";
+import { nothingLeft, openReverting, type Taken, takenOf } from "./revert.ts";
+
+/**
+ * Opens a set that takes back everything that other sets have published. What others have changed in between stays.
+ * @param sets published sets, newest first, which the caller may read
+ * @throws AppError forbidden if the caller may not write one of the entries; `change_empty`, `change_too_large`
+ */
+export async function undoSets(
+  deps: Deps,
+  caller: Principal,
+  context: OrbContext,
+  { sets, title }: { sets: readonly ChangeSet[]; title: string },
+): Promise<ChangeSet> {
+  if (sets.length === 0) throw nothingLeft();
+  const { orb } = context;
+  const { actor } = caller;
+  const chains = await chainsOf(deps, orb, sets);
+  const own = ofOneWrite(deps);
+  const about = { title, undoes: sets.map(({ id }) => id) };
+  const run = async (attempt: number) => {
+    const now = attempt === 0 ? context : await renewDefinition(own, { orbId: orb });
+    const principal = attempt === 0 ? caller : principalIn(actor, orb, now.compiled);
+    return openReverting(own, principal, now, about, async function* (reader) {
+      for (const chain of chains) {
+        const taken = await composed(reader, now, chain);
+        if (taken !== undefined) yield taken;
+      }
+    });
+  };
+  return counted(own, actor, orb, () => retryOnConflict(own, orb, run), Math.max(1, chains.length));
+}
+
+/** Returns what the sets did with each entry, newest first. */
+async function chainsOf(deps: Deps, orb: string, sets: readonly ChangeSet[]): Promise<Item[][]> {
+  const chains = new Map<string, Item[]>();
+  for (const { id } of sets)
+    for (const item of (await readContent(deps, orb, id)).content.items)
+      if (item.done !== undefined) chains.set(item.id, [...(chains.get(item.id) ?? []), item]);
+  return [...chains.values()];
+}
+
+/** Returns what an entry is taken back to: the state before all publications, with what others have changed in between. */
+async function composed(
+  deps: Deps,
+  context: OrbContext,
+  [newest, ...older]: readonly Item[],
+): Promise<Taken | undefined> {
+  const first = newest === undefined ? undefined : await takenOf(deps, context, newest);
+  if (first === undefined) return undefined;
+  let { item, old } = first;
+  for (const earlier of older) {
+    const before = await takenOf(deps, context, earlier);
+    if (old === null || before === undefined || item.done === undefined || earlier.done === undefined) break;
+    if (item.done.before?.revision === earlier.done.revision) {
+      item = { ...item, done: { ...item.done, before: earlier.done.before } };
+      old = before.old;
+      continue;
+    }
+    const merged = await withoutEarlier(deps, context, earlier, before.old, old);
+    if (merged === undefined) break;
+    old = merged;
+  }
+  return { item, old };
+}
+
+/**
+ * Returns a revision by others without what a publication before it has changed. Where they have changed the same, their
+ * values stay. Undefined if the publication did something else than an update.
+ */
+async function withoutEarlier(
+  deps: Deps,
+  { orb, compiled }: OrbContext,
+  { act, done, ...item }: Item,
+  before: EntrySnapshot | null,
+  theirs: EntrySnapshot,
+): Promise<EntrySnapshot | undefined> {
+  const address = addressOfItem(orb, { act, ...item });
+  const schema = schemaOf(compiled, address);
+  const stream = streams.orb(orb);
+  const entry = namedEntry(compiled, parseEntry(await deps.store.get(stream, subjects.entryLog(address))));
+  if (before === null || act !== "publish" || schema === undefined || entry === null || done === undefined)
+    return undefined;
+  const place = await revisionPlace(deps, entry, done.revision);
+  const published = place === null ? null : snapshotOf(await deps.store.getSeq(stream, place.seq));
+  if (published === null) return undefined;
+  const merged = await mergeContent(schema, withNames(schema, published), theirs, before, () => true);
+  return { ...theirs, values: merged.values, validFrom: merged.validFrom, validTo: merged.validTo };
+}
