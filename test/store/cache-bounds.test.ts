@@ -110,12 +110,12 @@ test("lookups of absent values do not grow the number of indexes, and keep used 
 });
 
 test("an index whose messages are far apart is read from the broker, because loading all of it costs more", async () => {
-  await using s = await setUp({ reach: { near: 200, far: 1_500, gap: 20 } });
+  await using s = await setUp({ reach: { near: 400, far: 2_000, gap: 20 } });
   const page = (value: string) =>
     s.cached.scan(STREAM, withKind(value), { fromSeq: 1, limit: 10, maxBytes: 1e8 });
   const add = (id: string, value: string) =>
     s.other.append(STREAM, { subject: subjects.equality(at(id), "kind", value), data: "1" });
-  // 60 messages of an index do not fit into the first page that is read of it. `rare` is 30 apart, and `usual` is 15.
+  // 60 messages of an index do not fit into the first page that is read of it. `rare` is 31 apart, and `usual` is 15.
   for (let n = 0; n < 60; n++) {
     await add(`rare${n}`, "rare");
     for (const half of ["a", "b"]) {

@@ -18,7 +18,7 @@ import { type Evictable, SieveCache } from "./sieve-cache.ts";
  * Messages per page when a whole index is read. The page grows while the broker answers within `QUICK_MS`: in a large
  * stream it may load a file for each message, and other requests of this connection wait meanwhile.
  */
-const LOAD_PAGE = { first: 50, most: 2_000 };
+const LOAD_PAGE = { first: 10, most: 2_000 };
 const QUICK_MS = 20;
 /** An index is read if two queries need it within this many milliseconds. */
 const AGAIN_MS = 60_000;
