@@ -52,7 +52,7 @@ export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["sho
 
 /** Reads the published revisions of entries. The result contains undefined for each entry that is not visible now. */
 export async function readLive(
-  deps: Pick<Deps, "store" | "clock" | "expires">,
+  deps: Pick<Deps, "store" | "clock" | "expires" | "sawPublication">,
   orb: string,
   wanted: readonly EntryKey[],
   consistency: Consistency,
@@ -74,10 +74,14 @@ export async function readLive(
       const stored = heads[at] ?? null;
       if (schema === undefined || stored === null) return undefined;
       const head = withNames(schema, stored);
+      const message = messages.get(log);
+      // Also if the entry is hidden now: the index may not have the entry yet that the same publication has shown.
+      if (head.change !== undefined && message !== undefined)
+        deps.sawPublication?.(message.seq, message.time);
       const edge = nextEdge(head, now);
       if (edge !== undefined) deps.expires?.(edge);
       if (!visible(head, now)) return undefined;
-      const bytes = (messages.get(log)?.size ?? 0) + (messages.get(live)?.size ?? 0);
+      const bytes = (message?.size ?? 0) + (messages.get(live)?.size ?? 0);
       const seen = { schema, address, head, newest: head.revision, bytes };
       if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
       const copy = liveCopyOf(messages.get(live));

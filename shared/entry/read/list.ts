@@ -153,7 +153,30 @@ export function listVisible(deps: Deps, input: ListInput): Promise<ListPage<List
   return pages(deps, open, query, budget);
 }
 
+/** A list that shows entries of a publication younger than this many milliseconds is read again. */
+const RECENT_MS = 10_000;
+/** Maximum number of times that a list is read while change sets are published. */
+const PASSES = 5;
+
+/**
+ * Returns a page of a list. A list reads an index first, and then the entries. If a change set is published in between,
+ * the page could show half of the publication. So the page is read again until a pass meets no publication that the pass
+ * before has not met: all that it shows was published before it began.
+ */
 export async function listEntries(deps: Deps, input: ListInput): Promise<ListResult> {
+  for (let pass = 1, known = 0; ; pass++) {
+    let newest = 0;
+    const sawPublication = (seq: number, time: number) => {
+      if (deps.clock.now() - time < RECENT_MS) newest = Math.max(newest, seq);
+    };
+    const last = pass === 1 || input.last === undefined ? input.last : lastOf(deps, input.reading.orb.orb);
+    const page = await listOnce({ ...deps, sawPublication }, { ...input, last });
+    if (newest <= known || pass === PASSES) return page;
+    known = newest;
+  }
+}
+
+async function listOnce(deps: Deps, input: ListInput): Promise<ListResult> {
   const { reading, query, choice } = input;
   const { caller, orb, schema } = reading;
   // The explanation also counts entries that the caller cannot see, so only callers who may read all drafts get it.
@@ -168,7 +191,7 @@ export async function listEntries(deps: Deps, input: ListInput): Promise<ListRes
       expanded = await expandAll(deps, page.items, expansion, languages);
     } catch (error) {
       const limit = fewerEntries(error, page.items.length);
-      return listEntries(deps, { ...input, query: { ...query, limit } });
+      return listOnce(deps, { ...input, query: { ...query, limit } });
     }
     items.forEach((item, i) => {
       item.expand = expanded[i]?.expand ?? {};
