@@ -359,9 +359,7 @@ function single(at: ValuePath, raw: unknown, report: Report): Json | undefined {
   const { field } = at;
   const value = field.type.parse(raw, report, field.definition);
   if (value === undefined) return undefined;
-  field.rules(value, (code, message, sub) =>
-    report(code, (code === "pattern" ? ownMessage(at) : undefined) ?? message, sub),
-  );
+  field.rules(value, field.definition.message === undefined ? report : withOwnMessage(at, report));
   if (field.allowed === undefined) return value;
   // The value may be written in another Unicode form than in the document. Store it as the document has it.
   const allowed = field.allowed.get(field.equality(value) ?? "");
@@ -373,6 +371,11 @@ function single(at: ValuePath, raw: unknown, report: Report): Json | undefined {
   }
   return allowed ?? value;
 }
+
+const withOwnMessage =
+  (at: ValuePath, report: Report): Report =>
+  (code, message, sub) =>
+    report(code, (code === "pattern" ? ownMessage(at) : undefined) ?? message, sub);
 
 /** Returns what the document answers to a value that does not match the pattern, in the caller's language. */
 function ownMessage({ field, reading }: ValuePath): string | undefined {

@@ -6,7 +6,7 @@ import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
 import { ofFields, readableIn } from "../model/fields.ts";
-import { fallbacksOf, type Presentation, presentValues, type Source } from "../model/localize.ts";
+import { fallbacksIn, type Presentation, presentValues, type Source } from "../model/localize.ts";
 import { maskValues } from "../model/masking.ts";
 import { withNames } from "../model/names.ts";
 import { addressOf, nullIfMissing } from "../model/resolve.ts";
@@ -166,10 +166,6 @@ export function presentEntry(
 ): RuntimeEntry {
   const values = presentValues(schema, shown.values, presentation, languages);
   const view = viewWith(shown, values, { module: schema.module, schema: schema.id });
-  const { choice } = presentation;
-  const sources = Object.keys(values).flatMap((name) => {
-    const field = schema.fields.get(name);
-    return field === undefined ? [] : fallbacksOf(field, shown.values as Values, choice);
-  });
+  const sources = fallbacksIn(schema, shown.values as Values, presentation);
   return sources.length === 0 ? view : { ...view, fallback: Object.fromEntries(sources) };
 }

@@ -21,6 +21,7 @@ export function withPointers(
   { references }: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Readonly<Record<string, StoredValue>> {
+  if (references.length === 0) return stored;
   const places = references
     .filter(({ polymorphic }) => polymorphic)
     .flatMap((field) =>
@@ -82,6 +83,7 @@ export function storedInput(
 
 /** Returns a field's value for the application's current languages and markets, or undefined if none remains. */
 export function knownLocales(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
+  if (!field.translatable && !field.marketSpecific && field.shapes === undefined) return value;
   const levels = [
     ...(field.marketSpecific ? [schema.markets] : []),
     ...(field.translatable ? [schema.languages] : []),

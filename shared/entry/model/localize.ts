@@ -10,8 +10,8 @@ import {
   membersOf,
   plainLeaves,
   type ReadField,
+  rootOf,
   TYPE,
-  withNested,
 } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
 import { knownLocales, withPointers } from "./known.ts";
@@ -118,11 +118,10 @@ export function fallbackOf(field: CompiledField, stored: unknown, choice: Choice
   if (choice.allLocales || (!field.translatable && !field.marketSpecific)) return undefined;
   const { value, language, market } = find(field, stored, choice);
   if (value === null) return undefined;
-  const source: Source = {
-    ...(language === undefined || language === choice.languages[0] ? {} : { language }),
-    ...(market === undefined || market === choice.markets[0] ? {} : { market }),
-  };
-  return Object.keys(source).length === 0 ? undefined : source;
+  const isOther = language !== undefined && language !== choice.languages[0];
+  const isElsewhere = market !== undefined && market !== choice.markets[0];
+  if (!isOther && !isElsewhere) return undefined;
+  return { ...(isOther ? { language } : {}), ...(isElsewhere ? { market } : {}) };
 }
 
 /** Returns whether a field has a value in some language, and none in this one. */
@@ -142,20 +141,32 @@ function lacksIn(field: CompiledField, stored: unknown, language: string): boole
   });
 }
 
+interface Found extends Resolved {
+  market: string | undefined;
+}
+
 /** Finds the value of a field in the preferred market and language, and where it comes from. */
-function find(field: CompiledField, stored: unknown, choice: Choice): Source & { value: unknown } {
-  const markets = field.marketSpecific ? choice.markets : [undefined];
-  for (const market of markets) {
-    const inMarket = market === undefined ? stored : member(stored, market);
-    if (inMarket === undefined || inMarket === null) continue;
-    const place = market === undefined ? {} : { market };
-    if (!field.translatable) return { value: inMarket, ...place };
-    for (const language of choice.languages) {
-      const value = member(inMarket, language);
-      if (value !== undefined && value !== null) return { value, language, ...place };
-    }
+function find(field: CompiledField, stored: unknown, choice: Choice): Found {
+  if (!field.marketSpecific) return inLanguages(field, stored, choice, undefined);
+  for (const market of choice.markets) {
+    const found = inLanguages(field, member(stored, market), choice, market);
+    if (found.value !== null) return found;
   }
-  return { value: null };
+  return { value: null, language: undefined, market: undefined };
+}
+
+function inLanguages(
+  field: CompiledField,
+  stored: unknown,
+  { languages }: Choice,
+  market: string | undefined,
+): Found {
+  if (!field.translatable) return { value: stored ?? null, language: undefined, market };
+  for (const language of languages) {
+    const value = member(stored, language);
+    if (value !== undefined && value !== null) return { value, language, market };
+  }
+  return { value: null, language: undefined, market };
 }
 
 /**
@@ -163,8 +174,7 @@ function find(field: CompiledField, stored: unknown, choice: Choice): Source & {
  * price of another market is worse than text in another language.
  */
 export function resolveField(field: CompiledField, stored: unknown, choice: Choice): Resolved {
-  const { value, language } = find(field, stored, choice);
-  return { value, language };
+  return find(field, stored, choice);
 }
 
 export interface Presentation {
@@ -212,28 +222,40 @@ export function presentLeaves(
   return leavesWith(read, field, values).map(({ value }) => value);
 }
 
+const localized = new WeakMap<CompiledSchema, readonly CompiledField[]>();
+
+/** Returns the fields of a schema, at all depths, that have a value for each language or market. */
+function localizedIn(schema: CompiledSchema): readonly CompiledField[] {
+  const known = localized.get(schema) ?? [...new Set([...schema.translatable, ...schema.marketSpecific])];
+  localized.set(schema, known);
+  return known;
+}
+
 /**
- * Returns where the values of a field, and of the fields of its objects, come from: pairs of a field's name and its
- * source. Contains only values that are not the ones that were asked for.
+ * Returns where the values of an entry come from: pairs of a field's name and its source. Contains only values that are
+ * not the ones that were asked for.
  */
-export function fallbacksOf(
-  field: CompiledField,
+export function fallbacksIn(
+  schema: CompiledSchema,
   values: Readonly<Values>,
-  choice: Choice,
+  { choice, fields }: Presentation,
 ): [string, Source][] {
-  const own = fallbackOf(field, Object.hasOwn(values, field.name) ? values[field.name] : undefined, choice);
-  if (!field.localizedInside) return own === undefined ? [] : [[field.name, own]];
-  return withNested(field).flatMap((inner): [string, Source][] => {
-    const sources = mapsOf(inner, values).flatMap((stored) => fallbackOf(inner, stored, choice) ?? []);
-    return sources[0] === undefined ? [] : [[inner.name, sources[0]]];
-  });
+  const sources: [string, Source][] = [];
+  if (choice.allLocales) return sources;
+  for (const field of localizedIn(schema)) {
+    if (fields !== undefined && !fields.has(rootOf(field).name)) continue;
+    const [source] = mapsOf(field, values).flatMap((stored) => fallbackOf(field, stored, choice) ?? []);
+    if (source !== undefined) sources.push([field.name, source]);
+  }
+  return sources;
 }
 
 /** Returns the stored values of a field with all their languages and markets: one for each object that has the field. */
 export function mapsOf(field: CompiledField, values: Readonly<Record<string, unknown>>): unknown[] {
-  return field.translatable || field.marketSpecific
-    ? plainLeaves(field, values).map(({ value }) => value)
-    : [];
+  if (!field.translatable && !field.marketSpecific) return [];
+  if (field.parent !== undefined) return plainLeaves(field, values).map(({ value }) => value);
+  const stored = Object.hasOwn(values, field.name) ? (values[field.name] ?? null) : null;
+  return stored === null ? [] : [stored];
 }
 
 /** Returns an entry's values for a response. Adds the languages of these values to the set `languages`. */

@@ -70,6 +70,8 @@ export function admitted(
   };
 }
 
+const EVERYTHING: Rights = { read: true, write: true };
+
 function memberWrite(schema: CompiledSchema, sender: Sender): MemberWrite {
   const rights = new Map<CompiledField, Rights>();
   return {
@@ -115,7 +117,8 @@ export function merged(
     : input;
   const rightsTo = (name: string): Rights => {
     const field = schema.fields.get(name);
-    return field === undefined ? { read: false, write: false } : rightsIn(field, sender);
+    if (field === undefined) return { read: false, write: false };
+    return schema.narrowed.any ? rightsIn(field, sender) : EVERYTHING;
   };
   // Only a write of the whole entry could lose the values of fields that the request omits, so keep them. A write for
   // one language or market keeps all other values anyway.

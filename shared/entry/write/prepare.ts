@@ -18,6 +18,7 @@ import { groupedByReaders, mayReadAt, ofFields, readableIn } from "../model/fiel
 import { fieldsOfToken, indexKeysOf, isUniqueKey, parseKey, secretOf } from "../model/index-keys.ts";
 import type { Guard } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
+import { richTextsOf } from "../model/rich.ts";
 import { sealValues } from "../model/sealing.ts";
 import type { StoredValue } from "../model/snapshot.ts";
 import { neededFaults } from "../values/needed.ts";
@@ -108,8 +109,13 @@ export async function prepare(
 ): Promise<Prepared> {
   const isNew = Object.keys(input.stored).length === 0;
   const { actor } = caller;
-  const converted = await withMarkup(schema, input.given, input.stored);
-  const named = await withReferences(deps, actor, context, schema, converted.given);
+  const converted = hasRichText(schema)
+    ? await withMarkup(schema, input.given, input.stored)
+    : { given: input.given, faults: [], warnings: [] };
+  const named =
+    schema.references.length === 0
+      ? { given: converted.given, faults: [] }
+      : await withReferences(deps, actor, context, schema, converted.given);
   const { given, made } =
     schema.slugs.length === 0
       ? { given: named.given, made: [] }
@@ -119,8 +125,8 @@ export async function prepare(
     languages: deps.request.languages,
     publish: input.publish,
   });
-  const unresolved = [...converted.faults, ...named.faults].map(({ path }) => path);
-  const isUnresolved = (at: string) => unresolved.some((path) => at === path || at.startsWith(`${path}/`));
+  const isUnresolved = (at: string) =>
+    [...converted.faults, ...named.faults].some(({ path }) => at === path || at.startsWith(`${path}/`));
   const faults = [
     ...converted.faults,
     ...(converted.given === input.given || !isObject(converted.given)
@@ -162,6 +168,8 @@ function readableFaults(
     mayReadAt(schema, path.split("/").slice(2), ({ access }) => mayField(caller, "read", { access, own })),
   );
 }
+
+const hasRichText = (schema: CompiledSchema) => richTextsOf(schema).length > 0;
 
 function hasRelated({ references, files }: CompiledSchema): boolean {
   return references.length > 0 || files.length > 0;
