@@ -58,6 +58,10 @@ const ResultSchema = z
     code: z.string().optional(),
     detail: z.string().optional(),
     errors: z.array(FaultSchema).optional(),
+    warnings: z.array(FaultSchema).optional().openapi({
+      description:
+        "What the platform changed in texts to fit their fields, and references whose targets are gone",
+    }),
   })
   .openapi("BulkResult");
 
@@ -94,12 +98,13 @@ function wire(result: Exclude<BulkResult, { refers: true }>): z.infer<typeof Res
   if ("skipped" in result) return { line, status: OK, id: result.skipped, act: "skipped" };
   if ("snapshot" in result) {
     const { id, revision } = result.snapshot;
-    const { act, replayed } = result;
+    const { act, replayed, warnings = [] } = result;
     const status = act === undefined || act === "created" ? CREATED : OK;
     return {
       ...{ line, status, id, revision },
       ...(act === undefined ? {} : { act }),
       ...(replayed === true ? { replayed } : {}),
+      ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
     };
   }
   const { kind, code, detail, errors } = result.error;

@@ -265,6 +265,19 @@ test("uploads of many entries convert rich text, and change single items of list
       body: { en: [{ style: "h1" }, {}], de: [{ children: [{ text: "Neu", marks: ["em"] }] }] },
       seo: { pin: MASK },
     });
+  // What a text loses is told for each line.
+  const lossy = { key: "many-4", body: { en: { markdown: "Text\n\n---" } } };
+  const warned = { warnings: [{ path: "/values/body/en", code: "converted", message: expect.any(String) }] };
+  expect((await upload([{ values: lossy }], `${place}&match=key`))[0]).toMatchObject({
+    act: "created",
+    ...warned,
+  });
+  expect((await upload([{ values: { ...lossy, key: "many-5" } }], place))[0]).toMatchObject(warned);
+  const other = { ...lossy, body: { en: { markdown: "Other\n\n---" } } };
+  expect((await upload([{ values: other }], `${place}&match=key`))[0]).toMatchObject({
+    act: "updated",
+    ...warned,
+  });
   // A row of an export that is sent back keeps the secrets behind its masks.
   const { sections } = await stored(second.id);
   const [again] = await upload(
@@ -306,4 +319,7 @@ test.each(["csv", "ndjson"])("files of %s bring nested values back as they were"
   expect(imported.err).toContain("mask: seo.pin, sections.code.\n");
   for (const key of [format, `${format}-2`]) expect(after.get(key)).toEqual(unmasked(before.get(key)));
   expect(after.size).toBe(before.size);
+  orb.file("lossy.ndjson", JSON.stringify({ values: { body: { en: { markdown: "Text\n\n---" } } } }));
+  const lossy = await orb.run("entries", "import", ORB, `pages/copy-${format}`, "lossy.ndjson");
+  expect([lossy.code, lossy.err]).toEqual([0, expect.stringMatching(/Entry 1: \/values\/body\/en /)]);
 });

@@ -201,12 +201,20 @@ export async function importEntries(context: Context, input: ImportOptions): Pro
       throw new CommandError(`Nothing was written: the check of the rows broke off. ${checked.stopped}`);
   }
   const shown = bar(context, "entries", read.rows);
+  const warnings: string[] = [];
+  let warned = 0;
   const written = await uploadRows(context, {
     ...upload,
     mode: isSmall ? "both" : "write",
     onRow: (count) => shown.at(count),
+    onWarning: (line, { path, message }) => {
+      if (++warned > PRINTED) return;
+      warnings.push(`Entry ${line}: ${path} ${message}`);
+    },
   });
   shown.end();
+  for (const warning of warnings) context.note(warning);
+  if (warned > PRINTED) context.note(`… and ${warned - PRINTED} more warnings`);
   return written.nothing
     ? nothing(context, written.refused, "Nothing was written.")
     : report(context, written, read.rows, match);

@@ -16,6 +16,7 @@ interface ResultLine {
   code?: string;
   detail?: string;
   errors?: RowFaultAt[];
+  warnings?: RowFaultAt[];
   done?: boolean;
   takenBack?: number;
 }
@@ -76,6 +77,8 @@ export interface Upload {
   rows: () => AsyncIterable<{ row: Row; key: string }>;
   /** Called with the number of rows that are written, or in a check with the number that was sent. */
   onRow?: (count: number) => void;
+  /** Called with each change that the platform made to a row, so that its texts fit their fields. */
+  onWarning?: (line: number, warning: RowFaultAt) => void;
 }
 
 /** Maximum rows and characters of an upload in the mode `both`: half of what the platform takes. */
@@ -197,7 +200,10 @@ async function sendOnce(context: Context, upload: Upload, most: number): Promise
     for await (const text of createInterface({ input: source })) {
       // One result for each row that was sent, and the totals.
       if (++results > lines.length + 1) throw new Problem(502, MORE_RESULTS, null);
-      takeResult(attempt, JSON.parse(text) as ResultLine, lines, match === undefined);
+      const result = JSON.parse(text) as ResultLine;
+      takeResult(attempt, result, lines, match === undefined);
+      for (const warning of result.warnings ?? [])
+        upload.onWarning?.(lines[(result.line ?? 1) - 1] ?? 0, warning);
       if (mode !== "check") upload.onRow?.(Math.max(most, doneIn(attempt)));
     }
   } catch (error) {

@@ -19,7 +19,7 @@ export interface Item {
   line: number;
   by: OrbContext;
   entry: NewEntry;
-  write: EntryWrite & Pick<NewEntryWrite, "made">;
+  write: EntryWrite & Pick<NewEntryWrite, "made" | "warnings">;
   messages: Append[];
   bytes: number;
   /** The line's own key, if the request has one too. Unless the write has a key, it is stored with those of the batch. */

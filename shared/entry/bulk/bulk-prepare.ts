@@ -11,6 +11,7 @@ import { isUniqueKey, parseKey } from "../model/index-keys.ts";
 import { messagesOf } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import type { Written } from "../write/change.ts";
 import { creationClaim, type NewEntry, planNew, requireCreation, schemaFor } from "../write/create.ts";
 import type { LineClaim, UploadClaims } from "./bulk-claims.ts";
 import { asError, type Item } from "./bulk-group.ts";
@@ -30,9 +31,18 @@ import {
 export type BulkResult =
   /**
    * `replayed`: an earlier request with the same idempotency key had written the entry. `dry`: a dry run found no error
-   * in the line, and wrote nothing. `act`: what became of the entry, if lines are matched with entries.
+   * in the line, and wrote nothing. `act`: what became of the entry, if lines are matched with entries. `warnings`: what
+   * was changed in texts to fit their fields, and what else does not block the write. Missing if `replayed` or
+   * `dry`.
    */
-  | { line: number; snapshot: EntrySnapshot; replayed?: true; dry?: true; act?: MatchAct }
+  | {
+      line: number;
+      snapshot: EntrySnapshot;
+      replayed?: true;
+      dry?: true;
+      act?: MatchAct;
+      warnings?: Warnings;
+    }
   /** The line belongs to the entry with this id, which stays as it is. */
   | { line: number; skipped: string }
   /** A dry run found that the line refers to entries that other lines create. */
@@ -41,6 +51,8 @@ export type BulkResult =
   | { line: number; error: AppError };
 
 export type Prepared = Item | Matched | BulkResult;
+
+type Warnings = Written["warnings"];
 
 export interface Preparing extends LineDefaults {
   orbId: string;

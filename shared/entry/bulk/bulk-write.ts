@@ -129,7 +129,8 @@ async function writtenSince(
 
 function resultOf({ line, write }: Item): BulkResult {
   const snapshot = write.snapshots.at(-1);
-  return snapshot === undefined ? { line, error: unavailable() } : { line, snapshot };
+  const { warnings } = write;
+  return snapshot === undefined ? { line, error: unavailable() } : { line, snapshot, warnings };
 }
 
 /** Returns the result of a line whose entry was created. */

@@ -8,6 +8,7 @@ import { isObject } from "../../kernel/json.ts";
 import { type EntryKey, keyIn, ownerOf, ownersOf } from "../index/by-key.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import type { Written } from "../write/change.ts";
 import { type NewEntry, schemaFor } from "../write/create.ts";
 import { archiveEntry, unpublishEntry } from "../write/lifecycle.ts";
 import { putEntry } from "../write/put.ts";
@@ -45,7 +46,7 @@ export type MatchAct = "created" | "updated" | "unchanged";
 
 /** A part of `BulkResult`. `skipped` is the id of the entry that the line belongs to, and which stays as it is. */
 export type MatchedResult =
-  | { line: number; snapshot: EntrySnapshot; act: MatchAct; dry?: true }
+  | { line: number; snapshot: EntrySnapshot; act: MatchAct; dry?: true; warnings?: Written["warnings"] }
   | { line: number; skipped: string };
 
 /** @throws AppError invalid if the line has no value of the unique fields */
@@ -91,12 +92,13 @@ export async function writeMatched(
   const target = { orbId: orb.orb, orb };
   const only = on === "update" ? "update" : on === "skip" ? "create" : undefined;
   const request = { ...change, ...target, schema, key, merge: true };
-  const { created, unchanged, snapshot } = await putEntry(deps, actor, { ...request, only });
-  if (created) return { line, snapshot, act: "created" };
+  const { created, unchanged, snapshot, warnings } = await putEntry(deps, actor, { ...request, only });
+  if (created) return { line, snapshot, warnings, act: "created" };
   const leave = leaving(snapshot, entry);
-  if (leave === undefined) return { line, snapshot, act: unchanged === true ? "unchanged" : "updated" };
+  if (leave === undefined)
+    return { line, snapshot, warnings, act: unchanged === true ? "unchanged" : "updated" };
   const left = await leave(deps, actor, { ...target, schema, id: snapshot.id });
-  return { line, snapshot: left.snapshot, act: "updated" };
+  return { line, snapshot: left.snapshot, warnings, act: "updated" };
 }
 
 /** Returns the operation that withdraws an entry, if a line says that the entry is not published any more. */
