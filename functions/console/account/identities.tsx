@@ -1,5 +1,5 @@
 /** Identities at OpenID Connect providers that are linked to the account. */
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import {
   type Identity,
   linkIdentity,
@@ -28,7 +28,7 @@ const nameOf = ({ provider, issuer }: Identity, providers: Providers): string =>
 
 /** After the user has linked an identity and returned from its provider, says which provider it is. */
 function useLinked(identities: readonly Identity[] | null, providers: Providers, saying: Saying): void {
-  useEffect(() => {
+  useLayoutEffect(() => {
     const before = sessionStorage.getItem(BEFORE);
     if (identities === null || before === null) return;
     sessionStorage.removeItem(BEFORE);

@@ -1,5 +1,5 @@
 /** The page of the signed-in account of a realm: platform admins, shared accounts, or the users of an application. */
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { isProblem } from "../../../shared/client/problem.ts";
 import { Tokens } from "../accounts/tokens.tsx";
@@ -29,7 +29,7 @@ const prefixOf = (realm: string) => `account/${realm}/`;
 function useAfter(): string | null {
   const [search, setSearch] = useSearchParams();
   const after = useRef(search.get("after")).current;
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!search.has("after")) return;
     const rest = new URLSearchParams(search);
     rest.delete("after");

@@ -1,5 +1,5 @@
 /** What platform admins need first: the access token for programs. And for all: the result of the sign-in. */
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { ceremonies } from "../../pages/browser/ceremony.ts";
 import { sendCeremony } from "../api/account.ts";
 import { refresh } from "../state/cache.ts";
@@ -17,7 +17,7 @@ function AccessToken({ base, saying }: { base: string; saying: Saying }) {
   const [token, setToken] = useState("");
   const [shown, setShown] = useState(false);
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (shown) field.current?.select();
   }, [shown]);
   const copy = async (known: string) => {

@@ -1,6 +1,7 @@
 /** An input for an account: shows its name, or lets the user search for a name. */
-import { useEffect, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useState } from "preact/hooks";
 import { type AccountName, findAccounts } from "../api/people.ts";
+import { focusSoon } from "../state/focus.ts";
 import { learnNames } from "../state/names.ts";
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
@@ -74,7 +75,7 @@ function Search(
   const exact = found.filter(({ name }) => name.toLowerCase() === text.trim().toLowerCase());
   const [only] = found.length === 1 ? exact : [];
   // The whole name of the only match needs no further choice.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (only !== undefined) onChange(only.id);
   }, [only?.id]);
   return (
@@ -135,7 +136,7 @@ export function AccountPicker(props: Props) {
         const onChange = (id: string) => {
           props.onChange(id);
           // The name and the search replace each other, so move the focus to the one that is shown now.
-          setTimeout(() => document.getElementById(attributes.id)?.focus());
+          focusSoon(() => document.getElementById(attributes.id));
         };
         const own = { ...props, attributes, onChange };
         return props.value === "" ? <Search {...own} onLeave={props.onChange} /> : <Chosen {...own} />;

@@ -1,4 +1,4 @@
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import type { FieldKind, InputProps } from "./parts/kind.ts";
 
@@ -17,7 +17,7 @@ function JsonInput({ value, onChange, attributes, disabled, onFault }: InputProp
     setFault(message);
     onFault?.(message);
   };
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (value === own.current) return;
     own.current = value;
     setText(pretty(value));

@@ -2,6 +2,7 @@
 import { useRef } from "preact/hooks";
 import { traitsOf } from "../../../shared/definition/types/traits.ts";
 import { type FieldModel, labelOf } from "../model/orb.ts";
+import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";
 import { Button, IconButton } from "../ui/button.tsx";
 import { kindOf } from "./index.ts";
@@ -65,10 +66,9 @@ function useRows({ value, onChange, onFault }: InputProps) {
   const put = (next: readonly unknown[], focus?: number) => {
     onChange(next.length === 0 ? null : next);
     if (focus === undefined) return;
-    // The moved item is at its new index only after the next render. So set the focus then.
-    setTimeout(() => {
+    focusSoon(() => {
       const row = list.current?.children[Math.min(focus, next.length - 1)];
-      row?.querySelector<HTMLElement>("input, select, textarea, button")?.focus();
+      return row?.querySelector<HTMLElement>("input, select, textarea, button");
     });
   };
   return {

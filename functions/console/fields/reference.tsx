@@ -2,6 +2,7 @@
 import { useEffect, useState } from "preact/hooks";
 import { type EntryItem, findEntries } from "../api/entries.ts";
 import { isPolymorphic, labelOf, pointerIn, refsOf, titleOf } from "../model/orb.ts";
+import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";
 import { StateBadge } from "../ui/badge.tsx";
 import { IconButton } from "../ui/button.tsx";
@@ -104,7 +105,7 @@ function Search({ field, onChange, attributes, disabled, onCreate }: InputProps)
   const pick = (chosen: string) => {
     onChange(chosen);
     // The chosen entry replaces the search input, so move the focus to the entry.
-    setTimeout(() => document.getElementById(attributes.id)?.focus());
+    focusSoon(() => document.getElementById(attributes.id));
   };
   const options: ComboboxOption[] = (found ?? []).map((entry) => ({
     key: entry.id,

@@ -2,8 +2,9 @@
  * The input for a list of short values: one chip for each. The user adds values in the input after the chips, one with
  * Enter, or many by pasting them.
  */
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { labelOf } from "../model/orb.ts";
+import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
 import { say } from "../ui/toast.tsx";
@@ -60,7 +61,7 @@ function Chip({ item, fault, disabled, name, onChange, onRemove, onMove }: ChipP
   const finish = () => {
     setBefore(undefined);
     if (text.trim() === "") onRemove();
-    else setTimeout(() => chip.current?.querySelector("button")?.focus());
+    else focusSoon(() => chip.current?.querySelector("button"));
   };
   if (isChanging)
     return (
@@ -119,11 +120,11 @@ function Chip({ item, fault, disabled, name, onChange, onRemove, onMove }: ChipP
   );
 }
 
-/** Focuses a chip, or the input if there is none. */
-function focusChip(list: HTMLUListElement | null, input: string, at: number | undefined): void {
+/** Returns a chip, or the input if there is none. */
+function chipOf(list: HTMLUListElement | null, input: string, at: number | undefined): HTMLElement | null {
   const chips = list?.querySelectorAll<HTMLElement>(".chip .chip-text");
   const found = at === undefined ? undefined : chips?.[Math.min(at, chips.length - 1)];
-  (found ?? document.getElementById(input))?.focus();
+  return found ?? document.getElementById(input);
 }
 
 /** The items of the list, and the text in the input. */
@@ -137,7 +138,7 @@ function useItems(props: InputProps) {
   const items = isTyping ? all.slice(0, -1) : all;
   const tail = isTyping ? [all.at(-1)] : [];
   // The form was reset: the text is no longer part of the value.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (text.trim() !== "" && !isTyping) setText("");
   }, [value]);
   const put = (next: readonly unknown[]) => {
@@ -176,12 +177,10 @@ export function TagsInput(props: InputProps) {
   const { field, attributes, disabled } = props;
   const list = useRef<HTMLUListElement>(null);
   const { text, items, isTyping, replace, type, keep, paste } = useItems(props);
-  const focus = (at: number | undefined) => focusChip(list.current, attributes.id, at);
-  /** Focuses a chip that is at its place only after the next render. */
-  const focusLater = (at: number | undefined) => setTimeout(() => focus(at));
+  const focus = (at: number | undefined) => focusSoon(() => chipOf(list.current, attributes.id, at));
   const remove = (at: number) => {
     replace(items.toSpliced(at, 1));
-    focusLater(items.length === 1 ? undefined : at);
+    focus(items.length === 1 ? undefined : at);
   };
   const move = (from: number, step: number) => {
     const to = from + step;
@@ -189,7 +188,7 @@ export function TagsInput(props: InputProps) {
     const next = [...items];
     next.splice(to, 0, ...next.splice(from, 1));
     replace(next);
-    focusLater(to);
+    focus(to);
   };
   const onKeyDown = (event: KeyboardEvent) => {
     if (event.key === "Enter" && !event.ctrlKey && !event.metaKey && isTyping) {

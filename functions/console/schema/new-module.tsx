@@ -10,7 +10,7 @@ import { SelectField, TextField } from "../ui/form.tsx";
 import { faultsOf, ProblemBox } from "../ui/problem.tsx";
 import type { Editor } from "./document/editor.ts";
 import { isObject, listOf, objectOf, withItem } from "./document/pointer.ts";
-import { focusSoon, freeName, rowOf } from "./form/item-list.tsx";
+import { focusFirst, freeName, rowOf } from "./form/item-list.tsx";
 
 const TYPES = ["CONTENT", "CONFIG", "RULES", "TRANSACTIONS", "SETTINGS"] as const;
 const ID = /^[a-z][a-z0-9-]{0,62}$/;
@@ -42,7 +42,7 @@ export function NewModule({ editor, onClose }: { editor: Editor; onClose: () => 
       editor.edit(withItem(now, "/modules", at, made));
       editor.select(`/modules/${at}`);
       onClose();
-      focusSoon(`${rowOf(`/modules/${at}`)}, [data-add="/modules/${at}/schemas"]`);
+      focusFirst(`${rowOf(`/modules/${at}`)}, [data-add="/modules/${at}/schemas"]`);
     });
   };
   const known = templates.data ?? [];

@@ -83,13 +83,13 @@ function useEditor(orb: OrbDocument, newest: OrbDocument): Editor {
     [orb.id],
   );
   const selected = editor.selected.value;
-  useEffect(() => {
+  useLayoutEffect(() => {
     editor.start();
     if (editor.restored) say(t("schema.restored"));
     propose(editor);
     return () => editor.stop();
   }, [editor]);
-  useEffect(() => editor.meet(baseOf(newest)), [newest]);
+  useLayoutEffect(() => editor.meet(baseOf(newest)), [newest]);
   useEffect(() => {
     const query = selected === "" ? "" : `?at=${encodeURIComponent(selected)}`;
     navigate(`${orbLink(orb.id, "schema")}${query}`, { replace: true });

@@ -1,6 +1,6 @@
 /** The layout around every page: header, navigation and overlays. */
 import type { ComponentChildren } from "preact";
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { type Caller, signinPage } from "../api/caller.ts";
 import { sessionEnded } from "../api/http.ts";
@@ -93,7 +93,7 @@ export function Shell({
   const [open, setOpen] = useState(false);
   useKeys();
   usePages({ routes, caller, orb, orbId });
-  useEffect(() => setOpen(false), [path]);
+  useLayoutEffect(() => setOpen(false), [path]);
   const signedIn = caller.account !== null;
   return (
     <div class={`shell ${open ? "nav-open" : ""} ${signedIn ? "" : "signed-out"}`}>

@@ -57,6 +57,14 @@ function check(): void {
   setTimeout(repair, WAIT_MS);
 }
 
+/**
+ * Focuses an element once the change that the caller has just made is rendered. Preact renders in a microtask, so no
+ * key reaches what had the focus before, as it could with a timer.
+ */
+export function focusSoon(find: () => HTMLElement | null | undefined): void {
+  queueMicrotask(() => find()?.focus());
+}
+
 /** Starts to watch the focus. */
 export function keepFocus(): void {
   document.addEventListener("focusin", remember);

@@ -1,5 +1,5 @@
 /** Creates an entry in a dialog, for a reference of the form behind it. */
-import { useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
 import { createEntry } from "../../api/entries.ts";
@@ -15,6 +15,7 @@ import {
 import { type FieldModel, isRequired, type OrbModel, refsOf, titleField, titleOf } from "../../model/orb.ts";
 import { useAction } from "../../state/action.ts";
 import { keep, refresh } from "../../state/cache.ts";
+import { focusSoon } from "../../state/focus.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -70,27 +71,24 @@ function Form({ place, creation, onClose }: { place: Place; creation: Creation; 
     faults,
     fields.map(({ name }) => `/values/${name}`),
   );
-  const showFault = () =>
-    setTimeout(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]")?.focus());
+  const showFault = () => focusSoon(() => form.current?.querySelector<HTMLElement>("[aria-invalid=true]"));
+  useLayoutEffect(() => {
+    if (error !== undefined) showFault();
+  }, [error]);
   const create = async (publish: boolean) => {
     const found = [...typed.current].map(([path, message]) => ({ path, code: "typed", message }));
     setChecked(found);
     if (found.length > 0) return showFault();
     setPublishing(publish);
     await run(async () => {
-      try {
-        const at = { orb: orb.id, module: module.id, schema: schema.id, managed };
-        const values = valuesToSend(content, fields, orb);
-        const made = await createEntry(at, { values, validFrom: null, validTo: null }, publish);
-        keep(targetKey({ place: at }, made.id), made);
-        refresh(`orbs/${orb.id}/count`);
-        say(t(publish ? "entry.createdPublished" : "entry.created"));
-        onClose();
-        creation.pick(made.id);
-      } catch (reason) {
-        showFault();
-        throw reason;
-      }
+      const at = { orb: orb.id, module: module.id, schema: schema.id, managed };
+      const values = valuesToSend(content, fields, orb);
+      const made = await createEntry(at, { values, validFrom: null, validTo: null }, publish);
+      keep(targetKey({ place: at }, made.id), made);
+      refresh(`orbs/${orb.id}/count`);
+      say(t(publish ? "entry.createdPublished" : "entry.created"));
+      onClose();
+      creation.pick(made.id);
     });
   };
   const waiting = useWaiting((publish) => void create(publish));

@@ -1,5 +1,5 @@
 /** The state of the form: the base revision, the user's edits, and the stored entry. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EntryItem } from "../../api/entries.ts";
 import { type Cell, type Content, differing, valueAt, withValue } from "../../model/cells.ts";
 import type { SchemaModel } from "../../model/orb.ts";
@@ -77,11 +77,11 @@ export function useDraft({
   const changed = useMemo(() => differing(cells, base.content, content), [cells, base, content]);
   const isChanged = changed.length > 0;
   // Show a newer stored revision only if there are no unsaved changes.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (entry === undefined || entry.revision <= base.revision || isChanged) return;
     setState({ base: baseOf(entry), content: contentOf(entry), restored: false });
   }, [entry, isChanged]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (!isChanged) {
       forgetDraft(key);
       return undefined;

@@ -1,5 +1,5 @@
 /** The page of an existing entry: its form, its state and its actions. */
-import { useEffect } from "preact/hooks";
+import { useLayoutEffect } from "preact/hooks";
 import { isProblem } from "../../../../shared/client/problem.ts";
 import { isPlatformAdmin, may } from "../../api/caller.ts";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
@@ -48,7 +48,7 @@ function Entry({ place, id }: { place: Place; id: string }) {
     read(place, id, signal),
   );
   // Another user may have changed the entry while this page was in the background.
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onShow = () => {
       if (document.visibilityState === "visible") void entry.reload();
     };

@@ -1,5 +1,5 @@
 /** The form of an entry: its fields, its state and its actions. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { type Fault, isProblem } from "../../../../shared/client/problem.ts";
 import { type Caller, isPlatformAdmin } from "../../api/caller.ts";
@@ -154,7 +154,7 @@ export function Editor({
     ({ path }) => ![...touched].some((one) => path === one || path.startsWith(`${one}/`)),
   );
   // If the error is in a language or market that the form does not show, show all languages and markets.
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (saving.problem === undefined) return;
     setTouched(new Set());
     const hidden = cells.filter(

@@ -1,14 +1,15 @@
 import type { ComponentChildren } from "preact";
+import { focusSoon } from "../../state/focus.ts";
 import { Icon } from "../../ui/icon.tsx";
 
 /** Focuses the first invalid input after the errors have been rendered. */
 export function focusFault(): void {
-  setTimeout(() => {
+  focusSoon(() => {
     const first =
       document.querySelector<HTMLElement>("main [aria-invalid=true]") ??
       document.querySelector<HTMLElement>("main .problem");
-    first?.focus();
     first?.scrollIntoView({ block: "center" });
+    return first;
   });
 }
 

@@ -1,5 +1,5 @@
 /** Shows another entry in a panel beside the form. Escape closes the panel and returns the focus to the form. */
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { readTarget } from "../../api/entries.ts";
 import type { EntryTarget } from "../../fields/parts/kind.ts";
 import { Shown } from "../../fields/shown.tsx";
@@ -38,7 +38,7 @@ export function Panel({
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, [id]);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const onKey = (event: KeyboardEvent) => {
       if (event.key !== "Escape" || event.defaultPrevented || document.querySelector("dialog[open]") !== null)
         return;

@@ -30,7 +30,7 @@ const phone = matchMedia("(max-width: 800px)");
 /** Returns the height of a row on the current screen. */
 function useRowHeight(): number {
   const [narrow, setNarrow] = useState(phone.matches);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const follow = () => setNarrow(phone.matches);
     phone.addEventListener("change", follow);
     return () => phone.removeEventListener("change", follow);

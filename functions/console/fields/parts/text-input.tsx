@@ -1,5 +1,5 @@
 /** The input for values that the user types as one line of text. */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import type { FieldKind, InputProps } from "./kind.ts";
 
 const textOf = (value: unknown) => (value === null || value === undefined ? "" : String(value));
@@ -30,7 +30,7 @@ export function TextInput({
 }) {
   const shownInstead = placeholder || field.placeholder;
   const [text, setText] = useState(print(textOf(value)));
-  useEffect(() => {
+  useLayoutEffect(() => {
     const parsed = parse(text, field);
     if (!("value" in parsed) || textOf(parsed.value) !== textOf(value)) setText(print(textOf(value)));
     // The effect runs only when the parent sets a different value, so that it does not overwrite what the user types.

@@ -257,7 +257,7 @@ export function RichTextEditor(props: Props) {
     attributes: () => textAttributes(props),
   });
   const { state, run, formats } = editing;
-  const back = () => void setTimeout(editing.focus);
+  const back = () => queueMicrotask(editing.focus);
   const at = keyAt(value, edited);
   return (
     // biome-ignore lint/a11y/noStaticElementInteractions: keys that the editor uses are not for the form around it.

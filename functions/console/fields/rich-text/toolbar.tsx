@@ -14,7 +14,7 @@ import subscript from "lucide:subscript";
 import superscript from "lucide:superscript";
 import underline from "lucide:underline";
 import undoIcon from "lucide:undo-2";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { redo, redoDepth, undo, undoDepth } from "prosemirror-history";
 import type { Command, EditorState } from "prosemirror-state";
 import type { Shape } from "../../model/orb.ts";
@@ -127,7 +127,7 @@ function useRoving() {
   const root = useRef<HTMLDivElement>(null);
   const [at, setAt] = useState(0);
   const tools = () => [...(root.current?.querySelectorAll<HTMLElement>(TOOLS) ?? [])];
-  useEffect(() => {
+  useLayoutEffect(() => {
     const all = tools();
     for (const [index, tool] of all.entries())
       tool.tabIndex = index === Math.min(at, all.length - 1) ? 0 : -1;

@@ -1,4 +1,5 @@
 /** Shows validation errors of the document: as markers, and as a list of all errors. */
+import { focusSoon } from "../../state/focus.ts";
 import { t } from "../../texts/t.ts";
 import { Icon } from "../../ui/icon.tsx";
 import type { Editor } from "../document/editor.ts";
@@ -39,15 +40,15 @@ export function wayOf(document: Json, path: string): string {
 export function goTo(editor: Editor, path: string): void {
   const inner = path.replace(/^((?:\/(?:modules|schemas|fields|roles|uses|hooks|schedules)\/\d+)*).*$/, "$1");
   editor.select(inner === "" ? path.replace(/^(\/[^/]+).*$/, "$1") : inner);
-  requestAnimationFrame(() => {
+  focusSoon(() => {
     const rows = [...document.querySelectorAll<HTMLElement>("[data-path]")].filter(({ dataset }) => {
       const place = dataset.path ?? "-";
       return path === place || path.startsWith(`${place}/`);
     });
     const row = rows.at(-1);
     const input = row?.querySelector<HTMLElement>("input, select, textarea");
-    input?.focus();
     row?.scrollIntoView({ block: "nearest" });
+    return input;
   });
 }
 

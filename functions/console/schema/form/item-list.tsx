@@ -1,5 +1,6 @@
 /** A list of objects, such as fields. The user can add, open, duplicate, move and remove objects. */
 import type { ComponentChildren } from "preact";
+import { focusSoon } from "../../state/focus.ts";
 import { t } from "../../texts/t.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
@@ -24,9 +25,8 @@ import type { Kind } from "./attributes.ts";
 import { FaultMark } from "./faults.tsx";
 
 /** Focuses an element after the next render. */
-export function focusSoon(selector: string): void {
-  requestAnimationFrame(() => document.querySelector<HTMLElement>(selector)?.focus());
-}
+export const focusFirst = (selector: string): void =>
+  focusSoon(() => document.querySelector<HTMLElement>(selector));
 
 export const rowOf = (path: string): string => `[data-row="${CSS.escape(path)}"]`;
 const inputIn = (path: string): string => `[data-path="${CSS.escape(path)}"] :is(input, select, textarea)`;
@@ -67,7 +67,7 @@ export function ItemList(props: Props) {
   const insert = (at: number, item: JsonObject) => {
     editor.edit(withItem(editor.document.value, path, at, item));
     editor.select(below(path, at));
-    focusSoon(inputIn(below(path, at, id)));
+    focusFirst(inputIn(below(path, at, id)));
   };
   return (
     <section class="items" aria-label={title}>
@@ -125,7 +125,7 @@ function Item({
       label: t("schema.undo"),
       run: () => editor.edit(withItem(editor.document.value, path, at, item)),
     });
-    focusSoon(rowOf(below(path, Math.min(at, count - 2))));
+    focusFirst(rowOf(below(path, Math.min(at, count - 2))));
   };
   const duplicate = () => {
     const list = listOf(valueAt(editor.document.value, path));

@@ -1,5 +1,5 @@
 /** Text inputs that are parsed into another type: lists and JSON. */
-import { useEffect, useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { t } from "../../texts/t.ts";
 import type { InputAttributes } from "../../ui/form.tsx";
 import { type Json, listOf } from "../document/pointer.ts";
@@ -35,7 +35,7 @@ export function Typed({
 }) {
   const [text, setText] = useState(print(value));
   const parsed = parse(text);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const now = parse(text);
     if (!("value" in now) || print(now.value) !== print(value)) setText(print(value));
     // Replace the text only when the parent sets a different value.

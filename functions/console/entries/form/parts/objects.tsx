@@ -12,6 +12,7 @@ import {
   shapesOf,
   titleField,
 } from "../../../model/orb.ts";
+import { focusSoon } from "../../../state/focus.ts";
 import { t } from "../../../texts/t.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { copyText } from "../../../ui/copy.tsx";
@@ -131,10 +132,9 @@ function Items(props: Props) {
   const put = (next: readonly unknown[], focus?: number) => {
     context.set(cell, next.length === 0 ? null : next);
     if (focus === undefined) return;
-    // The item is at its new index only after the next render. So set the focus then.
-    setTimeout(() => {
+    focusSoon(() => {
       const row = list.current?.children[Math.min(focus, next.length - 1)];
-      row?.querySelector<HTMLElement>("button")?.focus();
+      return row?.querySelector<HTMLElement>("button");
     });
   };
   const move = (from: number, to: number) => {

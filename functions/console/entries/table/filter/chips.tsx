@@ -1,5 +1,5 @@
 /** The filters of the table: a search box, and conditions on fields. */
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { AccountName } from "../../../accounts/name.tsx";
 import { labelOf, type SchemaModel, titleField } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
@@ -50,7 +50,7 @@ export function Search({
   const [text, setText] = useState(current);
   // The address follows what the user typed, maybe after the next letter. Only other changes of it go into the box.
   const sent = useRef(current);
-  useEffect(() => {
+  useLayoutEffect(() => {
     if (current === sent.current) return;
     sent.current = current;
     setText(current);
