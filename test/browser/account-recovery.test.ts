@@ -55,7 +55,7 @@ test("a recovery link adds a passkey, keeps the others and signs in", async () =
   await createButton(page).click();
   await signedIn(page);
   await page.getByText("Your new passkey works. All other devices were signed out.").waitFor();
-  expect(await page.locator("#who").textContent()).toBe("Ada <b>Lovelace</b>");
+  await expect.poll(() => page.locator("#who").textContent()).toBe("Ada <b>Lovelace</b>");
   const names = page.getByLabel("Name of the passkey");
   await names.nth(1).waitFor();
   await expect.poll(() => names.count()).toBe(2);
@@ -78,7 +78,7 @@ test("a recovery link of a platform admin can remove the old passkeys, by keyboa
   await heading(page);
   await page.keyboard.press("Tab");
   await page.keyboard.press("ArrowDown");
-  expect(await page.getByRole("radio", { name: "Remove" }).isChecked()).toBe(true);
+  await expect.poll(() => page.getByRole("radio", { name: "Remove" }).isChecked()).toBe(true);
   await look(page, "recover-dark-320");
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
   expect(await faults(page)).toEqual([]);
@@ -91,7 +91,7 @@ test("a recovery link of a platform admin can remove the old passkeys, by keyboa
   await page.getByRole("main").getByRole("button", { name: "Sign out", exact: true }).click();
   await signInButton(page).click();
   await signedIn(page);
-  expect(await page.locator("#who").textContent()).toBe("Grace Hopper");
+  await expect.poll(() => page.locator("#who").textContent()).toBe("Grace Hopper");
 });
 
 test("a recovery link that ends while its page is open says so", async () => {
@@ -141,10 +141,10 @@ test("recovery codes are made, copied and printed, and one of them gives access 
   expect(await page.evaluate("document.body.dataset.printed")).toBe("yes");
   // Only the codes and the name of their account are printed.
   await page.emulateMedia({ media: "print" });
-  expect(await page.getByRole("button").count()).toBe(0);
-  expect(await page.getByRole("main").getByRole("heading", { level: 2 }).allTextContents()).toEqual([
-    "Recovery codes",
-  ]);
+  await expect.poll(() => page.getByRole("button").count()).toBe(0);
+  await expect
+    .poll(() => page.getByRole("main").getByRole("heading", { level: 2 }).allTextContents())
+    .toEqual(["Recovery codes"]);
   await look(page, "codes-print");
   await page.emulateMedia({ media: "screen" });
   expect(errors).toEqual([]);
@@ -169,7 +169,7 @@ test("recovery codes are made, copied and printed, and one of them gives access 
   await createButton(other.page).click();
   await signedIn(other.page);
   await other.page.getByText("Your recovery codes no longer work: make new ones.").waitFor();
-  expect(await other.page.locator("#who").textContent()).toBe("Edsger Dijkstra");
+  await expect.poll(() => other.page.locator("#who").textContent()).toBe("Edsger Dijkstra");
   await codesOf(other.page).getByText("You have no codes.").waitFor();
   expect(await faults(other.page)).toEqual([]);
   await page.reload();
@@ -198,7 +198,7 @@ test("recovery codes of an orb are replaced only when the user confirms, 320 px 
   await codes.getByRole("button", { name: "Make new codes" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("dialog", { name: "Replace the old codes?" }).waitFor();
-  expect(await items.first().textContent()).toBe(old);
+  await expect.poll(() => items.first().textContent()).toBe(old);
   await page.keyboard.press("Tab");
   await page.keyboard.press("Enter");
   await items

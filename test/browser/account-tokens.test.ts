@@ -23,15 +23,13 @@ test("a user creates a token for a program, copies it and deletes it", async () 
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const part = page.getByRole("region", { name: "API tokens" });
   const create = part.getByRole("button", { name: "Create token" });
-  expect(await create.count()).toBe(0);
+  await expect.poll(() => create.count()).toBe(0);
   await part.getByRole("button", { name: "New token" }).click();
   await look(page, "tokens-form");
   expect(await faults(page)).toEqual([]);
-  expect(await part.getByRole("combobox", { name: "Expires" }).locator("option").allTextContents()).toEqual([
-    "in 30 days",
-    "in 90 days",
-    "in 365 days",
-  ]);
+  await expect
+    .poll(() => part.getByRole("combobox", { name: "Expires" }).locator("option").allTextContents())
+    .toEqual(["in 30 days", "in 90 days", "in 365 days"]);
 
   // Each error appears beside its input.
   await create.click();
@@ -57,9 +55,11 @@ test("a user creates a token for a program, copies it and deletes it", async () 
   await expect.poll(() => page.evaluate<string>("document.activeElement.value")).toBe(text);
   await look(page, "tokens-created");
   expect(await faults(page)).toEqual([]);
-  expect(await part.getByRole("listitem").allTextContents()).toEqual([
-    expect.stringMatching(/^Weekly report May read and write in all orbs · ends .* · not used yetRevoke$/),
-  ]);
+  await expect
+    .poll(() => part.getByRole("listitem").allTextContents())
+    .toEqual([
+      expect.stringMatching(/^Weekly report May read and write in all orbs · ends .* · not used yetRevoke$/),
+    ]);
   await part.getByRole("button", { name: "Copy the token" }).click();
   await part.getByText("Copied. Keep the token secret.").waitFor();
   expect(await page.evaluate("navigator.clipboard.readText()")).toBe(text);
@@ -81,7 +81,7 @@ test("a user creates a token for a program, copies it and deletes it", async () 
   await page.keyboard.press("Enter");
   await part.getByText("You have no tokens.").waitFor();
   expect((await call(platform, "GET", "/api/auth/me", { token: text })).status).toBe(401);
-  expect(await part.getByRole("listitem").count()).toBe(0);
+  await expect.poll(() => part.getByRole("listitem").count()).toBe(0);
   // The browser reports each refused form.
   expect(errors.filter((text) => !text.includes("status of 422"))).toEqual([]);
 });
@@ -99,7 +99,7 @@ test("a user of an orb creates tokens for this orb only, 320 px wide, in dark mo
   await signedIn(page);
   const part = page.getByRole("region", { name: "API tokens" });
   await part.getByRole("button", { name: "New token" }).click();
-  expect(await part.getByLabel("Orb").count()).toBe(0);
+  await expect.poll(() => part.getByLabel("Orb").count()).toBe(0);
   await part.getByLabel("Name").fill("Import");
   for (const name of ["Write", "Publish", "Manage"]) await part.getByRole("checkbox", { name }).check();
   await look(page, "tokens-form-dark-320");

@@ -110,7 +110,7 @@ test("deletes an orb only after its id is typed, and shows what it contains", as
   await dialog.getByText("0 files").waitFor();
   await inspect(page, "console-delete-orb");
   const confirm = dialog.getByRole("button", { name: "Delete permanently" });
-  expect(await confirm.isDisabled()).toBe(true);
+  await expect.poll(() => confirm.isDisabled()).toBe(true);
   const typed = dialog.getByLabel("Type doomed to confirm");
   expect(
     await typed.evaluate("this === document.activeElement || document.activeElement.tagName"),

@@ -144,8 +144,8 @@ test("shows entries with their state, and keeps the chosen columns", async () =>
   await page.getByRole("link", { name: "Buch 29" }).waitFor();
   // A card on a phone has no headings of columns that cannot be sorted.
   if (!console.phone) await page.getByRole("columnheader", { name: "Tags" }).waitFor();
-  expect(await page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
-  expect(await page.getByText("Ada Writer").count()).toBe(0);
+  await expect.poll(() => page.getByRole("columnheader", { name: "Author" }).count()).toBe(0);
+  await expect.poll(() => page.getByText("Ada Writer").count()).toBe(0);
   await page.getByTitle("No value in the chosen language. Showing en instead.").first().waitFor();
 });
 
@@ -414,7 +414,7 @@ test("puts changes by others in their places, and announces new entries and thos
   const row = (at: number) => page.locator(`tr[data-index="${at}"]`);
   await write("PUT", `/${second?.id}`, { values: { title: { en: "Book 29" }, genre: "science" } });
   await row(1).getByText("science").waitFor();
-  expect(await row(1).getByRole("link").first().textContent()).toBe("Book 29");
+  await expect.poll(() => row(1).getByRole("link").first().textContent()).toBe("Book 29");
 
   await write("POST", "", book({ title: { en: "Book 31" }, genre: "science" }));
   await page.getByText("1 new entry.").waitFor();
@@ -456,7 +456,7 @@ test("puts changes by others in their places, and announces new entries and thos
   await show("visible");
   const dialog = page.getByRole("dialog", { name: "Your session has ended" });
   await dialog.waitFor();
-  expect(await page.getByText("Gone").count()).toBe(0);
+  await expect.poll(() => page.getByText("Gone").count()).toBe(0);
   await page.context().addCookies(cookies);
   await dialog.getByRole("button", { name: "Continue" }).click();
   await write("PUT", `/${first?.id}`, { values: { title: { en: "Book 30 at last" } } });
@@ -534,10 +534,9 @@ test("scrolls and filters long lists without holding more than what is shown", a
 test("shows users only the acts that their role allows", async () => {
   const page = await console.openAs("books", "user", "/orbs/books/entries/library/author");
   await page.getByRole("link", { name: "Ada Writer" }).waitFor();
-  expect(await page.getByRole("link", { name: "New entry" }).count()).toBe(0);
+  await expect.poll(() => page.getByRole("link", { name: "New entry" }).count()).toBe(0);
   await page.getByLabel("Select Ada Writer").click();
-  expect(await page.getByRole("toolbar").getByRole("button").allInnerTexts()).toEqual([
-    "Export",
-    "Clear selection",
-  ]);
+  await expect
+    .poll(() => page.getByRole("toolbar").getByRole("button").allInnerTexts())
+    .toEqual(["Export", "Clear selection"]);
 });

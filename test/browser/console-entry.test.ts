@@ -131,7 +131,7 @@ test("creates an entry with every kind of value, by keyboard, and publishes it",
   const title = page.getByRole("group", { name: "Title" });
   await title.getByLabel("English").fill("Snow");
   await title.getByText("Missing").waitFor();
-  expect(await page.getByRole("button", { name: /^German/ }).textContent()).toContain("1");
+  await expect.poll(() => page.getByRole("button", { name: /^German/ }).textContent()).toContain("1");
   await title.getByLabel("German").fill("Schnee");
   await page.getByLabel("Slug").fill("snow");
   await page.getByRole("group", { name: "Price" }).getByLabel("EU").fill("8.5");
@@ -186,7 +186,7 @@ test("puts faults at their fields, and shows the language that has one", async (
   await english.fill("Without");
   await button(page, "Save draft").click();
   await page.getByText("is already used by another entry").waitFor();
-  expect(await page.getByLabel("Slug").getAttribute("aria-invalid")).toBe("true");
+  await expect.poll(() => page.getByLabel("Slug").getAttribute("aria-invalid")).toBe("true");
 });
 
 test("shows both versions to the second of two people, who loses nothing", async () => {
@@ -206,7 +206,7 @@ test("shows both versions to the second of two people, who loses nothing", async
   const dialog = second.getByRole("dialog", { name: "Two versions of this entry" });
   await dialog.waitFor();
   const save = dialog.getByRole("button", { name: "Save draft" });
-  expect(await save.isDisabled()).toBe(true);
+  await expect.poll(() => save.isDisabled()).toBe(true);
   await inspect(second, "entry-conflict");
   await dialog
     .getByRole("group", { name: /^Title · English/ })
@@ -370,10 +370,10 @@ test("gives users the fields that their role may read and set", async () => {
   const id = await story({ fee: 5, cost: 7 });
   const page = await console.openAs("mag", "editor", `${STORIES}/${id}`);
   await heading(page, "Rain");
-  expect(await page.getByLabel("Cost").count()).toBe(0);
-  expect(await page.getByLabel("Fee").isDisabled()).toBe(true);
+  await expect.poll(() => page.getByLabel("Cost").count()).toBe(0);
+  await expect.poll(() => page.getByLabel("Fee").isDisabled()).toBe(true);
   await page.getByText("Your role can read this field but cannot change it.").waitFor();
-  expect(await button(page, "Save and publish").count()).toBe(0);
+  await expect.poll(() => button(page, "Save and publish").count()).toBe(0);
   await page.getByLabel("Kind").selectOption("essay");
   await button(page, "Save draft").click();
   await said(page, "Draft saved");
@@ -390,7 +390,7 @@ test("gives users the fields that their role may read and set", async () => {
   expect((await read(id)).values).toMatchObject({ kind: "essay", fee: 5, cost: 7 });
   await page.goto(`${page.url()}/history?at=${encodeURIComponent((await read(id)).createdAt)}`);
   await page.getByText(/this was revision 1/).waitFor();
-  expect(await page.getByText("Cost").count()).toBe(0);
+  await expect.poll(() => page.getByText("Cost").count()).toBe(0);
   await inspect(page, "entry-user-as-of");
 });
 
@@ -493,6 +493,6 @@ test.each([
       true,
       String(Object.values(values)[0]),
     ]);
-    expect(await button(page, "Save draft").count()).toBe(0);
+    await expect.poll(() => button(page, "Save draft").count()).toBe(0);
   },
 );

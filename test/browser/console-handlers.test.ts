@@ -101,16 +101,16 @@ test("shows which handlers are absent, and removes a registration", async () => 
   await row.getByRole("button", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
   await row.waitFor({ state: "detached" });
-  expect(await page.getByRole("row").filter({ hasText: "rules.evaluate" }).getByRole("button").count()).toBe(
-    0,
-  );
+  await expect
+    .poll(() => page.getByRole("row").filter({ hasText: "rules.evaluate" }).getByRole("button").count())
+    .toBe(0);
 });
 
 test("says that no hooks process runs only where deliveries wait for one", async () => {
   await console.seedOrb({ ...store, id: "plain", name: "Plain", hooks: [] });
   const page = await console.open("/orbs/plain/deliveries");
   await page.getByRole("heading", { name: "No failed deliveries" }).waitFor();
-  expect(await page.getByText("No hooks process is running").count()).toBe(0);
+  await expect.poll(() => page.getByText("No hooks process is running").count()).toBe(0);
 });
 
 test("shows a delivery that waits with the reason, and delivers it again", async () => {
@@ -196,14 +196,14 @@ test("shows the request of a list as code that runs", async () => {
   const answer = (await (await fetch(address, { headers })).json()) as { items: { values: object }[] };
   expect(answer.items.map(({ values }) => values)).toMatchObject([{ sku: "a-1" }]);
   await page.getByRole("tab", { name: "TypeScript" }).click();
-  expect(await code.textContent()).toContain(
-    '.catalog.product.list({ filter: { price: { gte: 10 } }, sort: "-price" })',
-  );
+  await expect
+    .poll(() => code.textContent())
+    .toContain('.catalog.product.list({ filter: { price: { gte: 10 } }, sort: "-price" })');
   await page.getByLabel("Operation").selectOption("create");
   await page.getByRole("tab", { name: "Python" }).click();
-  expect(await code.textContent()).toContain(
-    'json={"values": {"sku": "Example", "title": {"en": "Example"}}}',
-  );
+  await expect
+    .poll(() => code.textContent())
+    .toContain('json={"values": {"sku": "Example", "title": {"en": "Example"}}}');
   await inspect(page, "api-code");
 });
 
@@ -230,18 +230,18 @@ test("shows the requests of accounts, handlers, streams and the schema as code t
   await card.getByRole("button", { name: "Try it" }).click();
   await card.getByRole("button", { name: "Code" }).click();
   await dialog.getByRole("tab", { name: "TypeScript" }).click();
-  expect(await code.textContent()).toContain('client.orb("store").call("pricing.quote", {');
+  await expect.poll(() => code.textContent()).toContain('client.orb("store").call("pricing.quote", {');
   await page.keyboard.press("Escape");
   await page.goto(`${console.platform.origin}/console/streams/store-live`);
   await page.getByLabel("Start from").selectOption("-1");
   await page.getByRole("button", { name: "Code" }).click();
   expect(await output()).toContain("a-1");
   await dialog.getByRole("tab", { name: "Python" }).click();
-  expect(await code.textContent()).toContain('params={"offset": "-1", "live": "sse"}');
+  await expect.poll(() => code.textContent()).toContain('params={"offset": "-1", "live": "sse"}');
   await page.goto(`${console.platform.origin}/console/orbs/store/schema`);
   await page.getByRole("button", { name: "More actions", exact: true }).click();
   await page.getByRole("menuitem", { name: "Code" }).click();
-  expect(await code.textContent()).toContain("-d @store.json");
+  await expect.poll(() => code.textContent()).toContain("-d @store.json");
   await dialog.getByLabel("Operation").selectOption("Read the document");
   expect(JSON.parse(await output())).toMatchObject({ id: "store", status: "PUBLISHED" });
 });
@@ -251,5 +251,5 @@ test("lets users of an orb call its handlers, and hides what platform admins man
   await page.getByText("pricing.quote").waitFor();
   const navigation = await console.navigation(page);
   for (const name of ["Deliveries", "Streams", "Audit log"])
-    expect(await navigation.getByRole("link", { name }).count()).toBe(0);
+    await expect.poll(() => navigation.getByRole("link", { name }).count()).toBe(0);
 });

@@ -137,8 +137,8 @@ test("edits objects, lists of objects and blocks", async () => {
   const parts = page.getByRole("region", { name: "Comparison" }).getByRole("region", { name: "Parts" });
   await parts.getByText("Quote 1 · moved").waitFor();
   await parts.getByText("Quote 2 · Text · English · changed").waitFor();
-  expect(await parts.locator("del").allTextContents()).toEqual(["never"]);
-  expect(await parts.locator("ins").allTextContents()).toEqual(["rarely"]);
+  await expect.poll(() => parts.locator("del").allTextContents()).toEqual(["never"]);
+  await expect.poll(() => parts.locator("ins").allTextContents()).toEqual(["rarely"]);
 });
 
 test("puts faults at the fields inside, and folds items", async () => {

@@ -146,9 +146,9 @@ test("shows users of an orb no people unless their role manages them", async () 
   const page = await console.openAs("club", "editor", "/orbs/club");
   await page.getByRole("heading", { level: 1, name: "Club" }).waitFor();
   const navigation = await console.navigation(page);
-  expect(await navigation.getByRole("link", { name: "People" }).count()).toBe(0);
+  await expect.poll(() => navigation.getByRole("link", { name: "People" }).count()).toBe(0);
   const admin = await console.openAs("club", "admin", "/orbs/club/people");
   await admin.getByRole("button", { name: "Invite" }).click();
   const roles = admin.getByRole("dialog").getByLabel("Role").getByRole("option");
-  expect(await roles.allTextContents()).toEqual(["User", "Editors"]);
+  await expect.poll(() => roles.allTextContents()).toEqual(["User", "Editors"]);
 });

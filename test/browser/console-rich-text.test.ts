@@ -364,7 +364,7 @@ test("has an editor for each language, in its direction", async () => {
   await lead("Arabic").locator("[data-list]").waitFor();
   const direction = "getComputedStyle(document.querySelector('[lang=ar] [data-list]')).direction";
   expect(await page.evaluate(direction)).toBe("rtl");
-  expect(await lead("Arabic").getAttribute("lang")).toBe("ar");
+  await expect.poll(() => lead("Arabic").getAttribute("lang")).toBe("ar");
   await inspect(page, "rich-text-languages");
   await save(page);
   expect((await read(page)).lead).toEqual({
@@ -389,10 +389,10 @@ test("can be used with the keyboard alone", async () => {
   await page.keyboard.press("Alt+F10");
   await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Enter");
-  expect(await tool(page, "Body", "Bold").getAttribute("aria-pressed")).toBe("true");
+  await expect.poll(() => tool(page, "Body", "Bold").getAttribute("aria-pressed")).toBe("true");
   for (let at = 0; at < 5; at++) await page.keyboard.press("ArrowRight");
   await page.keyboard.press("Space");
-  expect(await tool(page, "Body", "Bulleted list").getAttribute("aria-pressed")).toBe("true");
+  await expect.poll(() => tool(page, "Body", "Bulleted list").getAttribute("aria-pressed")).toBe("true");
   await page.keyboard.press("End");
   expect(await focused(page)).toBe("Redo");
   await page.keyboard.press("Escape");

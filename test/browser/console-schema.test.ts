@@ -85,7 +85,7 @@ test("goes from an orb with nothing to a published API, with faults on the way",
   await page.getByLabel("Maximum").fill("3");
   await page.getByText("must not be greater than max").first().waitFor();
   await json(page);
-  expect(await page.locator(".json mark").allTextContents()).toEqual(["35"]);
+  await expect.poll(() => page.locator(".json mark").allTextContents()).toEqual(["35"]);
   await form(page);
   await expect.poll(() => tree.getByRole("button", { name: /post 1 error/ }).count()).toBe(1);
   await inspect(page, "schema-fault");
@@ -139,7 +139,7 @@ test("keeps the form and the JSON in step, undoes in both, and survives a reload
   await (await json(page)).fill(text.replace('"markets": []', '"markets" []'));
   await page.getByText("Line 8, column 13: a colon is missing after the name.").waitFor();
   await form(page);
-  expect(await name.isDisabled()).toBe(true);
+  await expect.poll(() => name.isDisabled()).toBe(true);
   await expect.poll(() => name.inputValue()).toBe("Club");
   await inspect(page, "schema-broken");
   await (await json(page)).focus();
@@ -148,7 +148,7 @@ test("keeps the form and the JSON in step, undoes in both, and survives a reload
   await page.keyboard.press("Control+Shift+z");
   await page.getByRole("button", { name: "Discard this text" }).click();
   await form(page);
-  expect(await name.isDisabled()).toBe(false);
+  await expect.poll(() => name.isDisabled()).toBe(false);
   await (await json(page)).fill(text.replace('"Club"', '"Chess Club"'));
   await form(page);
   await expect.poll(() => name.inputValue()).toBe("Chess Club");
@@ -200,7 +200,7 @@ test("shows both when another admin saved meanwhile, and merges them", async () 
   await dialog.getByText("Name: Club → Theirs").waitFor();
   await dialog.getByText("Name: Club → Mine").waitFor();
   const merge = dialog.getByRole("button", { name: "Use both" });
-  expect(await merge.isDisabled()).toBe(true);
+  await expect.poll(() => merge.isDisabled()).toBe(true);
   await inspect(page, "schema-conflict");
   await dialog.getByRole("radio", { name: /^Yours/ }).check();
   await merge.click();
@@ -248,7 +248,7 @@ test("tells what a change does to stored entries before it happens", async () =>
   await lossy.getByText("1 entry would lose a value. Change it first:").waitFor();
   await lossy.getByText('cannot become integer: "First"').waitFor();
   await expect.poll(() => lossy.getByRole("link", { name: entry }).count()).toBe(1);
-  expect(await lossy.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+  await expect.poll(() => lossy.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
   await inspect(page, "schema-lossy");
   await lossy.getByRole("button", { name: "Cancel" }).click();
   await (await json(page)).fill(text);
@@ -259,7 +259,7 @@ test("tells what a change does to stored entries before it happens", async () =>
   const review = page.getByRole("dialog", { name: "Review and publish" });
   await review.getByText("Removed schema news/post").waitFor();
   await review.getByText("Needs confirmation").waitFor();
-  expect(await review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+  await expect.poll(() => review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
   await inspect(page, "schema-effects");
   await review.getByRole("checkbox", { name: /Hide these entries/ }).check();
   await review.getByRole("button", { name: "Publish" }).click();
@@ -322,7 +322,7 @@ test("makes the secret of a webhook, and says before publishing which handler is
     .getByText(/mail\.send/)
     .first()
     .waitFor();
-  expect(await review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
+  await expect.poll(() => review.getByRole("button", { name: "Publish" }).isDisabled()).toBe(true);
   await inspect(page, "schema-review-refused");
 });
 

@@ -62,7 +62,7 @@ test("shows sections and columns, the slug while typing, and fields whose condit
   await console.seedOrb(document);
   const page = await console.open(`${ITEMS}/new`);
   await page.getByRole("heading", { level: 1, name: "New entry: Item" }).waitFor();
-  expect(await page.getByLabel("Title").getAttribute("placeholder")).toBe("Garden chair");
+  await expect.poll(() => page.getByLabel("Title").getAttribute("placeholder")).toBe("Garden chair");
   await page.getByLabel("Title").fill("Großer Stuhl & Tisch");
   const address = page.getByLabel("Address");
   await expect.poll(() => address.getAttribute("placeholder")).toBe("grosser-stuhl-tisch");

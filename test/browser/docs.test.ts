@@ -42,8 +42,8 @@ test("descriptions of users are text on the documentation page, never HTML", asy
   const planted = page.locator(
     "#docs :is(.planted, form[action='/y'], img[src='/x'], a[href^='javascript'])",
   );
-  expect(await planted.count()).toBe(0);
-  expect(await page.locator("#docs code", { hasText: "<i>code</i>" }).count()).toBeGreaterThan(0);
+  await expect.poll(() => planted.count()).toBe(0);
+  await expect.poll(() => page.locator("#docs code", { hasText: "<i>code</i>" }).count()).toBeGreaterThan(0);
 });
 
 test("the documentation page loads from its own origin with a strict content security policy, and its requests work", async () => {
@@ -92,7 +92,7 @@ test("the documentation page loads from its own origin with a strict content sec
   expect(problems).toEqual([]);
   expect(elsewhere).toEqual([]);
 
-  expect(await page.title()).toBe("Shop · API");
+  await expect.poll(() => page.title()).toBe("Shop · API");
   // The browser sends its cookie by itself, so only a token can be entered.
   await page.getByRole("button", { name: "Authorize" }).first().click();
   await page.getByRole("heading", { name: /bearer/ }).waitFor();
@@ -132,7 +132,7 @@ test("shows who is signed in, and signs out", async () => {
   await page.waitForURL(`${platform.origin}/api/docs`);
   const header = page.getByRole("banner");
   await header.filter({ hasText: "You are signed in as Ada <b> (platform admin)" }).waitFor();
-  expect(await link.count()).toBe(0);
+  await expect.poll(() => link.count()).toBe(0);
   await page.getByRole("heading", { name: "Platform: sign-in" }).waitFor();
   await look(page, "docs-signed-in");
   expect(await faults(page)).toEqual([]);

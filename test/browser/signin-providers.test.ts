@@ -57,7 +57,7 @@ test("a person signs up and in with a provider, and comes back to where they wer
   await page.goto(`${platform.origin}/api/club/signin`);
   await page.getByRole("link", link).click();
   await signedIn(page);
-  expect(await page.locator("#who").textContent()).toBe("ann at home");
+  await expect.poll(() => page.locator("#who").textContent()).toBe("ann at home");
   await page.goto(`${platform.origin}/api/club/me`);
   expect(JSON.parse((await page.locator("body").textContent()) ?? "").id).toBe(me.id);
 });
@@ -88,13 +88,13 @@ test("an account without a passkey opens, and links, adds and unlinks ways to si
   await page.getByRole("link", link).click();
   await passProvider(page, "cleo");
   await signedIn(page);
-  expect(await page.locator("#who").textContent()).toBe("cleo at home");
+  await expect.poll(() => page.locator("#who").textContent()).toBe("cleo at home");
   const linked = part(page, "Linked accounts");
   const items = linked.getByRole("listitem");
   await items.getByText(/^cleo@example.com, linked /).waitFor();
   // The only way to sign in cannot be removed.
-  expect(await items.getByRole("button").count()).toBe(0);
-  expect(await part(page, "Your passkeys").getByRole("listitem").count()).toBe(0);
+  await expect.poll(() => items.getByRole("button").count()).toBe(0);
+  await expect.poll(() => part(page, "Your passkeys").getByRole("listitem").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
   await look(page, "identities-one");
 
@@ -115,7 +115,7 @@ test("an account without a passkey opens, and links, adds and unlinks ways to si
   await look(page, "identities-two");
   await page.reload();
   await items.nth(1).waitFor();
-  expect(await said(page, "identities").textContent()).toBe("");
+  await expect.poll(() => said(page, "identities").textContent()).toBe("");
 
   const unlink = async (name: RegExp) => {
     await linked.getByRole("button", { name }).click();
@@ -127,7 +127,7 @@ test("an account without a passkey opens, and links, adds and unlinks ways to si
   await confirmIn(page, "Remove");
   await said(page, "passkeys").getByText("Passkey 1 was removed.").waitFor();
   await expect.poll(() => items.count()).toBe(1);
-  expect(await items.getByRole("button").count()).toBe(0);
+  await expect.poll(() => items.getByRole("button").count()).toBe(0);
   // The pages of the provider load a font from the web.
   expect(errors.filter((text) => !text.includes("ERR_NAME_NOT_RESOLVED"))).toEqual([]);
 });
@@ -161,7 +161,7 @@ test("refuses to remove the last way to sign in if another tab has removed the o
   await page.getByRole("heading", { name: "That did not work" }).waitFor();
   await page.getByRole("link", { name: "Back to your account" }).click();
   await signedIn(page);
-  expect(await said(page, "identities").textContent()).toBe("");
+  await expect.poll(() => said(page, "identities").textContent()).toBe("");
 });
 
 test("an orb without passkeys offers its providers only", async () => {
@@ -180,21 +180,19 @@ test("an orb without passkeys offers its providers only", async () => {
   const { page } = opened;
   await page.goto(`${platform.origin}/api/staff/signin`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
-  expect(await page.getByRole("button").count()).toBe(0);
+  await expect.poll(() => page.getByRole("button").count()).toBe(0);
   // Recovery codes add a passkey, and this orb has none.
   await page.goto(`${platform.origin}/api/staff/signin?recover=true`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
-  expect(await page.getByRole("button").count()).toBe(0);
+  await expect.poll(() => page.getByRole("button").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
   await page.getByRole("link", { name: "Continue with Home" }).click();
   await passProvider(page, "eve");
   await signedIn(page);
   await part(page, "Linked accounts").getByRole("listitem").waitFor();
-  expect(await page.getByRole("main").getByRole("heading", { level: 2 }).allTextContents()).toEqual([
-    "Linked accounts",
-    "Your sessions",
-    "API tokens",
-  ]);
+  await expect
+    .poll(() => page.getByRole("main").getByRole("heading", { level: 2 }).allTextContents())
+    .toEqual(["Linked accounts", "Your sessions", "API tokens"]);
 });
 
 test("a person who cancels at the provider reads why they are not signed in", async () => {

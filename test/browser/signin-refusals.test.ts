@@ -211,7 +211,7 @@ describe("script in the query", () => {
     for (const parameter of ["invite", "return", "name", "orb"]) {
       for (const path of ["/api/_auth/signin", "/api/auth/signin"]) {
         await opened.page.goto(`${platform.origin}${path}?${parameter}=${encodeURIComponent(SCRIPT)}`);
-        expect(await opened.page.title()).not.toBe("owned");
+        await expect.poll(() => opened.page.title()).not.toBe("owned");
         expect(await opened.page.content()).not.toContain("onerror");
       }
     }

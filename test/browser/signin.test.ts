@@ -33,7 +33,7 @@ describe("first platform admin", () => {
     await signedIn(page);
     expect(page.url()).toBe(accountUrl("platform"));
     await page.getByText("Your passkey was created.").waitFor();
-    expect(await page.locator("#who").textContent()).toMatch(/^user-[0-9a-f]{8}$/);
+    await expect.poll(() => page.locator("#who").textContent()).toMatch(/^user-[0-9a-f]{8}$/);
     expect(await faults(page)).toEqual([]);
     await look(page, "platform-registered");
     // The result of a button appears next to it.
@@ -58,7 +58,7 @@ describe("first platform admin", () => {
     await expect.poll(() => page.getByLabel("Access token").inputValue()).toBe(token);
     expect(await faults(page)).toEqual([]);
     const docs = page.getByRole("link", { name: "try the API in this browser" });
-    expect(await docs.getAttribute("href")).toBe("/api/docs");
+    await expect.poll(() => docs.getAttribute("href")).toBe("/api/docs");
 
     await page.goto(`${platform.origin}/api/_auth/signin`);
     // Looking at the account needs no passkey, and begins no session.
@@ -75,7 +75,7 @@ describe("first platform admin", () => {
     expect(second).not.toBe(token);
     expect((await call(platform, "GET", "/api/_auth/me", { token: second })).status).toBe(200);
     await expect.poll(() => entries.count()).toBe(3);
-    expect(await docs.count()).toBe(0);
+    await expect.poll(() => docs.count()).toBe(0);
     const me = await page.evaluate(async () => (await fetch("/api/_auth/me")).status);
     expect(me).toBe(200);
 
@@ -108,7 +108,7 @@ describe("users", () => {
     await page.keyboard.type("Ada Lovelace");
     await page.keyboard.press("Enter");
     await signedIn(page);
-    expect(await page.locator("#who").textContent()).toBe("Ada Lovelace");
+    await expect.poll(() => page.locator("#who").textContent()).toBe("Ada Lovelace");
     await look(page, "users-registered-dark-320");
     expect(await faults(page)).toEqual([]);
     await page.getByLabel("Name of the passkey").waitFor();
@@ -117,7 +117,7 @@ describe("users", () => {
     await page.getByText("New here?").waitFor();
     // The page says that no name is needed, so it shows no field.
     await page.waitForLoadState("networkidle");
-    expect(await page.getByRole("textbox").count()).toBe(0);
+    await expect.poll(() => page.getByRole("textbox").count()).toBe(0);
     await look(page, "users-login-dark-320");
     expect(await faults(page)).toEqual([]);
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
@@ -135,7 +135,7 @@ describe("users", () => {
     await error(page).filter({ hasText: "this device has none for this site" }).waitFor();
     await look(page, "users-no-passkey");
     expect(await faults(page)).toEqual([]);
-    expect(await signInButton(page).isEnabled()).toBe(true);
+    await expect.poll(() => signInButton(page).isEnabled()).toBe(true);
     // The button was disabled meanwhile, which removes the focus.
     await expect
       .poll(() => page.evaluate("document.activeElement.textContent"))
@@ -186,7 +186,7 @@ describe("users", () => {
     await page.goto(signinUrl());
     await signInButton(page).click();
     await signedIn(page);
-    expect(await page.locator("#who").textContent()).toMatch(/^user-/);
+    await expect.poll(() => page.locator("#who").textContent()).toMatch(/^user-/);
     expect(second).toMatch(/^user-/);
   });
 
@@ -232,7 +232,7 @@ describe("users", () => {
     await confirmIn(page, "Remove");
     await page.getByText("Key on my ring was removed.").waitFor();
     expect(await names()).toEqual(["Passkey 1"]);
-    expect(await remove.count()).toBe(0);
+    await expect.poll(() => remove.count()).toBe(0);
   });
 
   test("get a message in a browser without passkeys", async () => {
@@ -241,7 +241,7 @@ describe("users", () => {
     await page.addInitScript("delete globalThis.PublicKeyCredential");
     await page.goto(signinUrl());
     await error(page).filter({ hasText: "This browser does not support passkeys" }).waitFor();
-    expect(await signInButton(page).isDisabled()).toBe(true);
+    await expect.poll(() => signInButton(page).isDisabled()).toBe(true);
   });
 });
 
@@ -305,9 +305,11 @@ test.each([
   await page.route(/^https:/, (route) => route.fulfill({ contentType: "image/svg+xml", body: svg }));
   await page.goto((await invite(id)).url);
   await page.getByText("Grün & Söhne").first().waitFor();
-  expect(await page.title()).toBe("Create your passkey · Grün & Söhne");
+  await expect.poll(() => page.title()).toBe("Create your passkey · Grün & Söhne");
   expect(errors).toEqual([]);
-  expect(await page.evaluate("document.querySelector('.logo').naturalWidth")).toBeGreaterThan(0);
+  await expect
+    .poll(() => page.evaluate<number>("document.querySelector('.logo').naturalWidth"))
+    .toBeGreaterThan(0);
   const blocked = "fetch('https://elsewhere.example/').then(() => false, () => true)";
   expect(await page.evaluate(blocked)).toBe(true);
   await look(page, `brand-${color.slice(1)}`);
@@ -316,6 +318,7 @@ test.each([
   await signedIn(page);
   expect(await faults(page)).toEqual([]);
   await page.goto(`${platform.origin}/api/${id}/signin`);
+  await page.getByRole("heading", { level: 1 }).waitFor();
   await page.emulateMedia({ colorScheme: "dark" });
   await look(page, `brand-${color.slice(1)}-dark`);
   expect(await faults(page)).toEqual([]);
