@@ -150,7 +150,7 @@ async function pages(ask: (cursor: string | undefined) => ReturnType<typeof call
   let cursor: string | undefined;
   for (let asked = 1; ; asked++) {
     const { status, body } = await ask(cursor);
-    expect(status, JSON.stringify(body).slice(0, 300)).toBe(200);
+    expect(status, status === 200 ? "" : JSON.stringify(body)).toBe(200);
     items.push(...body.items);
     if (body.nextCursor === null) return { ids: items.map(({ id }) => id), asked };
     cursor = body.nextCursor;
@@ -299,7 +299,7 @@ test("returns each revision exactly once in both orders, over pages that end ear
     let asked = 0;
     for (let cursor = ""; ; asked++) {
       const { status, body } = await history(`?limit=200&count=true&sort=${sort}${cursor}`);
-      expect(status, JSON.stringify(body).slice(0, 300)).toBe(200);
+      expect(status, status === 200 ? "" : JSON.stringify(body)).toBe(200);
       expect(body.total).toBe(REVISIONS);
       revisions.push(...body.items.map(({ revision }: { revision: number }) => revision));
       if (body.nextCursor === null) break;
@@ -328,7 +328,7 @@ test("sorts entries that are too large for one request in several", async () => 
   let asked = 0;
   for (let cursor = ""; ; asked++) {
     const { status, body } = await list("library/book", `sort=-title&limit=40${cursor}`)();
-    expect(status, JSON.stringify(body).slice(0, 300)).toBe(200);
+    expect(status, status === 200 ? "" : JSON.stringify(body)).toBe(200);
     titles.push(...body.items.map(({ values }: { values: { title: string } }) => values.title));
     if (body.nextCursor === null) break;
     cursor = `&cursor=${body.nextCursor}`;
