@@ -20,6 +20,7 @@ const FLAGS = [
 /** Serves the platform from a Node process, and restarts the process if it dies. */
 export async function serveProcess(options: FunctionsOptions): Promise<Functions> {
   const { host, port, bindings, log, programs, givenUp } = options;
+  const { NODE_COMPILE_CACHE } = process.env;
   const child = supervise({
     failure: "The host did not start",
     spawn: () =>
@@ -27,7 +28,14 @@ export async function serveProcess(options: FunctionsOptions): Promise<Functions
         stdio: ["ignore", "pipe", "pipe", "ipc"],
         // With several memory arenas in the C library, memory that one thread has freed cannot be used by others. So
         // use only one.
-        env: { ...systemVariables(), MALLOC_ARENA_MAX: "1", ...bindings, HOST: host, PORT: String(port) },
+        env: {
+          ...systemVariables(),
+          NODE_COMPILE_CACHE,
+          MALLOC_ARENA_MAX: "1",
+          ...bindings,
+          HOST: host,
+          PORT: String(port),
+        },
       }),
     readyLimitMs: 20_000,
     graceMs: 5_000 + drainMs(bindings.HOST_DRAIN_SECONDS),

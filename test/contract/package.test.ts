@@ -42,12 +42,13 @@ function orb(
   to: readonly string[] = ["--url", platform.origin],
 ): Promise<Ran> {
   return new Promise((resolve) => {
+    const { PATH, NODE_COMPILE_CACHE } = process.env;
     execFile(
       process.execPath,
       [join(project, "node_modules/composable-platform/dist/orb.js"), ...to, ...args],
       {
         cwd: project,
-        env: { PATH: process.env.PATH, XDG_CONFIG_HOME: join(project, "config"), ORB_TOKEN: token, ...env },
+        env: { PATH, NODE_COMPILE_CACHE, XDG_CONFIG_HOME: join(project, "config"), ORB_TOKEN: token, ...env },
       },
       (error, out, err) => resolve({ code: typeof error?.code === "number" ? error.code : 0, out, err }),
     );
