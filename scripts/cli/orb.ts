@@ -5,6 +5,7 @@ import yargs, { type Argv } from "yargs";
 import { hideBin } from "yargs/helpers";
 import { Problem } from "../../shared/client/problem.ts";
 import { accountCommands } from "./account-commands.ts";
+import { changeCommands } from "./change-commands.ts";
 import { CommandError, type Context, contextOf, type GlobalOptions, usualUrl } from "./command/context.ts";
 import { say } from "./command/terminal.ts";
 import { FORMATS, type Format } from "./entries/collection.ts";
@@ -113,7 +114,7 @@ const cli: Argv<Globals> = yargs(hideBin(process.argv))
   .option("json", { type: "boolean", default: false, describe: "Print JSON for programs" })
   .option("dir", { type: "string", default: "orbs", describe: "Folder of the orbs' files" });
 
-await accountCommands(cli, run, stopped.signal)
+await changeCommands(accountCommands(cli, run, stopped.signal), run)
   .command(
     "init <orb>",
     "Write the file of a new orb",

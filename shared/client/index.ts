@@ -1,5 +1,6 @@
 /** The platform's client for browsers, workers, Node and Deno. It has no dependencies. */
 import { type BatchItem, type BatchOptions, type BatchWritten, sendBatch } from "./batch.ts";
+import { type Changes, type ChangeTarget, changesOf, transportIn } from "./changes.ts";
 import { collection } from "./collection.ts";
 import { type Files, filesOf } from "./files.ts";
 import type { Collection } from "./methods.ts";
@@ -16,6 +17,17 @@ import {
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 
 export type { BatchItem, BatchOptions, BatchRef, BatchWritten } from "./batch.ts";
+export type {
+  ChangeComment,
+  ChangedEntry,
+  ChangedPart,
+  ChangeSet,
+  ChangeState,
+  Changes,
+  ChangeTarget,
+  ListedChange,
+  PublishedChange,
+} from "./changes.ts";
 export type { DownloadOptions, Files, UploadedFile, UploadOptions } from "./files.ts";
 export type { LiveHandlers, LiveOptions, LiveStatus } from "./live.ts";
 export type { Collection, RevisionPage } from "./methods.ts";
@@ -30,6 +42,26 @@ interface HandlerOptions extends CallOptions {
   /** The client sends this key with every attempt of a call, so that the service can recognise a repeated attempt. */
   idempotencyKey?: string;
 }
+
+/** The methods of collections that do not work within a change set. */
+type NotInChange =
+  | "live"
+  | "aggregate"
+  | "put"
+  | "patchAll"
+  | "deleteAll"
+  | "revisions"
+  | "revision"
+  | "revert";
+
+/** The collections of an orb as a change set will leave them. Their writes go into the set. */
+export type OrbInChange<All, O extends OrbTypes, D extends Mode> = {
+  [M in keyof O["modules"] & string]: {
+    [S in keyof O["modules"][M] & string]: O["modules"][M][S] extends Fields
+      ? Omit<Collection<All, O, O["modules"][M][S], D>, NotInChange>
+      : never;
+  };
+};
 
 /** The client of one orb (an application). Contains its collections, keyed by module and schema, and calls its handlers. */
 export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
@@ -55,6 +87,14 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
    * @throws Problem with the code of the first refused item, and with paths such as `/do/1/values/title`
    */
   batch(items: readonly BatchItem<O>[], options?: BatchOptions): Promise<BatchWritten[]>;
+  /** Change sets: changes that are reviewed and published together. */
+  changes: Changes & {
+    /**
+     * Returns the collections as the set will leave them. Writes go into the set. The platform refuses the options
+     * `publish`, `at` and `explain` there.
+     */
+    in(target: ChangeTarget): OrbInChange<All, O, D>;
+  };
 };
 
 export interface Client<All, D extends Mode> {
@@ -76,6 +116,25 @@ export interface Client<All, D extends Mode> {
   signOut(options?: SignInOptions): Promise<void>;
 }
 
+/** @param base URL path of the orb */
+function collectionsOf(transport: Transport, base: string, defaults: Wish): Record<string, unknown> {
+  // With a proxy, the client need not request the application's definition to know the names of its modules.
+  const byName = (make: (name: string) => unknown) =>
+    new Proxy(Object.create(null) as Record<string, unknown>, {
+      get(known, name) {
+        // `await` and `JSON.stringify` look up these names on every object, so they must not become modules.
+        if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
+        known[name] ??= make(name);
+        return known[name];
+      },
+    });
+  return byName((module) =>
+    byName((schema) =>
+      collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
+    ),
+  );
+}
+
 function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
   const base = `/api/${encodeURIComponent(orb)}`;
   const call = async (name: string, input: unknown, options: HandlerOptions = {}) => {
@@ -91,28 +150,21 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
     });
     return (await response.json()) as unknown;
   };
-  // With a proxy, the client need not request the application's definition to know the names of its modules.
-  const byName = (make: (name: string) => unknown) =>
-    new Proxy(Object.create(null) as Record<string, unknown>, {
-      get(known, name) {
-        // `await` and `JSON.stringify` look up these names on every object, so they must not become modules.
-        if (typeof name !== "string" || name === "then" || name === "toJSON") return undefined;
-        known[name] ??= make(name);
-        return known[name];
-      },
-    });
-  const orbs = byName((module) =>
-    byName((schema) =>
-      collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
-    ),
-  );
+  const orbs = collectionsOf(transport, base, defaults);
   // No module can have the id `call`, because it is reserved. So this property hides no module.
   orbs.call = call;
-  // An older orb can have a module `batch`. Then this function has its collections too.
-  const older = orbs.batch;
+  // An older orb can have a module `batch` or `changes`. Then the property has its collections too.
+  const older = { batch: orbs.batch, changes: orbs.changes };
   const batch = (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
     sendBatch(transport, base, defaults, items, options);
-  orbs.batch = new Proxy(batch, { get: (_, name) => Reflect.get(Object(older), name) });
+  orbs.batch = new Proxy(batch, { get: (_, name) => Reflect.get(Object(older.batch), name) });
+  const changes = {
+    ...changesOf(transport, base),
+    in: (target: ChangeTarget) => collectionsOf(transportIn(transport, target), base, defaults),
+  };
+  orbs.changes = new Proxy(changes, {
+    get: (own, name) => Reflect.get(own, name) ?? Reflect.get(Object(older.changes), name),
+  });
   return orbs;
 }
 

@@ -307,6 +307,116 @@ describe("entries in files", () => {
   });
 });
 
+describe("changes of several entries", () => {
+  const write = (name: string, text: string) => writeFileSync(join(project, name), text);
+  const product = (sku: string, price: number) => ({
+    create: "catalog/product",
+    values: { sku, title: { en: `Chair ${sku}` }, price: { US: price } },
+  });
+
+  test("are written together from a file, or not at all", async () => {
+    const items = [{ ...product("BA-1001", 10), publish: true }, product("BA-1002", 20)];
+    write("items.ndjson", `${items.map((item) => JSON.stringify(item)).join("\n")}\n\n`);
+    const { code, out } = await orb(["batch", "shop", "items.ndjson"]);
+    const form =
+      /^PUBLISHED catalog\/product\/(\w+) \(revision 1\)\nSAVED catalog\/product\/\w+ \(revision 1\)\n$/;
+    expect([code, out]).toEqual([0, expect.stringMatching(form)]);
+    const again = await orb(["batch", "shop", "items.ndjson"]);
+    expect([again.code, again.err]).toEqual([
+      1,
+      expect.stringMatching(/^ {2}\/do\/0\/values\/sku .*already/m),
+    ]);
+    const id = form.exec(out)?.[1] ?? "";
+    const update = { update: `catalog/product/${id}`, values: { tags: ["wood"] }, publish: true };
+    write("one.json", JSON.stringify({ do: [update, product("BA-1003", 1)] }, null, 2));
+    const changed = JSON.parse((await orb(["batch", "shop", "one.json", "--json"])).out) as object[];
+    expect(changed).toMatchObject([
+      { id, revision: 2, status: "PUBLISHED" },
+      { revision: 1, status: "SAVED" },
+    ]);
+    write("wrong.ndjson", `${JSON.stringify(items[0])}\n5\n`);
+    expect(await orb(["batch", "shop", "wrong.ndjson"])).toMatchObject({
+      code: 1,
+      err: expect.stringContaining("Line 2 of wrong.ndjson must be a JSON object"),
+    });
+    expect((await orb(["batch", "shop", "none.ndjson"])).err).toContain("Cannot read none.ndjson");
+  });
+
+  test("are proposed, compared, reviewed, published and taken back", async () => {
+    const category = { token, body: { values: { title: { en: "Old lamps" }, slug: "set-lamps" } } };
+    const lamp = await call(platform, "POST", "/api/shop/catalog/category?publish=true", category);
+    const { id } = lamp.body;
+    const opened = await orb(["change", "open", "shop", "Spring sale", "--description", "For April"]);
+    const set = opened.out.trim();
+    expect([opened.code, opened.err]).toEqual([0, expect.stringContaining(`?change=${set}`)]);
+    const into = (method: string, path: string, values: object) =>
+      call(platform, method, `/api/shop/catalog/category${path}?change=${set}`, { token, body: { values } });
+    expect((await into("PATCH", `/${id}`, { title: { en: "New lamps" }, position: 7 })).status).toBe(200);
+    const made = await into("POST", "", { title: { en: "Chairs" }, slug: "set-chairs" });
+    expect(made.status).toBe(201);
+
+    const shown = await orb(["change", "show", "shop", set]);
+    expect(shown.out).toMatch(/^Spring sale \(\w+\)\nFor April\nOPEN, 2 entries\nopened /);
+    const hash = /^content (\S+)$/m.exec(shown.out)?.[1] ?? "";
+    const { code, out } = await orb(["change", "diff", "shop", set]);
+    expect([code, out.split("\n")]).toEqual([
+      0,
+      expect.arrayContaining([
+        `change catalog/category/${id}`,
+        "  title.en: [-Old-]{+New+} lamps",
+        "  position: 0 → 7",
+        `create catalog/category/${made.body.id}`,
+      ]),
+    ]);
+    await into("PATCH", `/${id}`, { position: 8 });
+    expect((await orb(["change", "review", "shop", set])).out).toBe("IN_REVIEW, 2 entries\n");
+    const other = await orb(["change", "approve", "shop", set, "--hash", hash]);
+    expect([other.code, other.err]).toEqual([1, expect.stringContaining("(hash_mismatch)")]);
+    expect((await orb(["change", "reject", "shop", set, "Too early"])).out).toBe("OPEN, 2 entries\n");
+    expect((await orb(["change", "show", "shop", set])).out).toMatch(/^rejected \S+ by \w+: Too early$/m);
+    expect((await orb(["change", "review", "shop", set])).code).toBe(0);
+    const listed = await orb(["change", "list", "shop", "--state", "IN_REVIEW"]);
+    expect(listed.out).toMatch(new RegExp(`^${set} {2}IN_REVIEW {2}\\d{4}-\\d\\d-\\d\\d {2}Spring sale\\n$`));
+    expect((await orb(["change", "approve", "shop", set, "--comment", "Good"])).out).toContain("APPROVED");
+
+    await call(platform, "PATCH", `/api/shop/catalog/category/${id}?publish=true`, {
+      token,
+      body: { values: { position: 3 } },
+    });
+    const conflict = await orb(["change", "diff", "shop", set]);
+    expect([conflict.code, conflict.out]).toEqual([
+      2,
+      expect.stringContaining("  conflict position is now 3\n"),
+    ]);
+    const refused = await orb(["change", "publish", "shop", set]);
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("(change_conflict)")]);
+    await call(platform, "POST", `/api/shop/changes/${set}/entries/${id}/rebase`, {
+      token,
+      body: { keep: { "/values/position": "change" } },
+    });
+    await orb(["change", "approve", "shop", set]);
+    const published = await orb(["change", "publish", "shop", set]);
+    expect([published.code, published.out]).toEqual([
+      0,
+      expect.stringContaining(`PUBLISHED catalog/category/${made.body.id} (revision 1)\n`),
+    ]);
+    const back = await orb(["change", "revert", "shop", set]);
+    expect([back.code, back.err]).toEqual([
+      0,
+      expect.stringContaining(`orb change publish shop ${back.out}`),
+    ]);
+    const undone = JSON.parse(
+      (await orb(["change", "show", "shop", back.out.trim(), "--json"])).out,
+    ) as object;
+    expect(undone).toMatchObject({ reverts: set, entries: 2, comments: [] });
+    expect((await orb(["change", "close", "shop", back.out.trim()])).out).toBe(
+      `Closed ${back.out.trim()}.\n`,
+    );
+    expect((await orb(["change", "show", "shop", "none"])).err).toContain("(change_not_found)");
+    expect((await orb(["change", "opne", "shop"])).err).not.toBe("");
+  });
+});
+
 describe("tokens and the doctor", () => {
   const config = () => join(project, "config/orb");
   const fileFor = (url: string) => join(config(), `${encodeURIComponent(url)}.json`);

