@@ -1,14 +1,17 @@
 /** Routes that address an entry by the value of a unique field: `…/by/{field}/{value}`. */
 import { type EntryKey, ownerOf, putEntry, readKey } from "../../shared/entry/index.ts";
 import { comparableBy } from "../../shared/entry/model/fields.ts";
-import { requireReader } from "../../shared/entry/read/reading.ts";
+import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { listVisible } from "../../shared/entry/read/list.ts";
+import { Reading, requireReader } from "../../shared/entry/read/reading.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { changeOf } from "../admin/entry-schemas.ts";
 import { ifMatch } from "../http/etag.ts";
+import { readingFrom } from "../http/within.ts";
 import type { Address } from "./address.ts";
 import { readingOf } from "./list-input.ts";
 import { bodies } from "./operations.ts";
-import { type EntryRequest, get } from "./read.ts";
+import { choiceOf, type EntryRequest, get } from "./read.ts";
 import { answer, bodyOf, extrasOf, type Named, placeOf, remove, renewal, update } from "./write.ts";
 
 type Keyed = Extract<Address, { kind: "keyed" }>;
@@ -18,9 +21,38 @@ function keyOf({ schema, caller }: EntryRequest, { field, value }: Keyed): Entry
   return readKey(comparableBy(schema, caller), field, value);
 }
 
-/** Returns the entry to write. If no entry has the key, the id is empty, which leads to the error for a missing entry. */
-async function namedBy({ c, schema }: EntryRequest, key: EntryKey): Promise<Named> {
-  return { id: (await ownerOf(c.get("deps"), schema, key, "leader")) ?? "", key };
+const isInChange = ({ c }: EntryRequest) => c.req.query("change") !== undefined;
+
+/**
+ * Returns the id of the entry that has a key within the change set of a request; empty if there is none. A set reserves
+ * no unique values, so this looks for the entry as a list does.
+ */
+async function idInChange(
+  { c, live, schema, caller }: EntryRequest,
+  { field, value }: Keyed,
+  reading: Reading,
+): Promise<string> {
+  const { change } = c.req.query();
+  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, { change });
+  const asked = new URLSearchParams([
+    [`filter[${field}][eq]`, value],
+    ["limit", "1"],
+  ]);
+  const list = {
+    reading,
+    choice: choiceOf(c, schema, {}),
+    query: parseListQuery(asked, reading.readable, [], reading.comparable),
+    pages,
+  };
+  const { items } = await listVisible(deps, list);
+  return items[0]?.head.id ?? "";
+}
+
+/** Returns the id of the entry to write. It is empty if there is none, which leads to the error for a missing entry. */
+async function ownerIn(request: EntryRequest, address: Keyed, key: EntryKey): Promise<string> {
+  const { c, live, schema, caller } = request;
+  if (!isInChange(request)) return (await ownerOf(c.get("deps"), schema, key, "leader")) ?? "";
+  return idInChange(request, address, Reading.of(caller, live, schema, true));
 }
 
 /** Returns what `If-None-Match: *` and `If-Match: *` restrict a PUT to. */
@@ -35,8 +67,9 @@ function onlyOf({ c }: EntryRequest): "create" | "update" | undefined {
 }
 
 export async function getBy(request: EntryRequest, address: Keyed): Promise<Response> {
-  readingOf(request, request.c.req.query("revision"));
-  return get(request, keyOf(request, address));
+  const reading = readingOf(request, request.c.req.query("revision"));
+  const key = keyOf(request, address);
+  return get(request, isInChange(request) ? await idInChange(request, address, reading) : key);
 }
 
 export async function putBy(request: EntryRequest, address: Keyed): Promise<Response> {
@@ -64,7 +97,8 @@ export async function putBy(request: EntryRequest, address: Keyed): Promise<Resp
 /** Returns the entry to change. Its key tells whether it exists, so the caller must be allowed to read drafts. */
 async function toChange(request: EntryRequest, address: Keyed): Promise<Named> {
   requireReader(request.caller, request.schema, true);
-  return namedBy(request, keyOf(request, address));
+  const key = keyOf(request, address);
+  return { id: await ownerIn(request, address, key), key };
 }
 
 export async function updateBy(request: EntryRequest, address: Keyed): Promise<Response> {

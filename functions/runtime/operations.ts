@@ -123,7 +123,7 @@ const PutHeaders = IfMatch.extend({
 /** The properties that both reads of one entry share. */
 const reading = {
   method: "get",
-  query: { ...Showing, ...Reading, ...Getting },
+  query: { ...Showing, ...Reading, ...Getting, ...InChange },
   headers: IfNoneMatch,
   responses: { 200: answer("The entry"), 304: { description: "Not modified" } },
   problems: [400, 401, 403, 404],
@@ -165,7 +165,6 @@ export const operations = {
   }),
   get: operation("entry", "read", {
     ...reading,
-    query: { ...reading.query, ...InChange },
     id: "getEntryOf",
     summary: "Get an entry",
   }),
@@ -256,7 +255,7 @@ export const operations = {
     id: "patchEntryByKey",
     summary: "Change some values of the entry with a unique value",
     description: `${MERGE_PATCH} Writes nothing if nothing would change.`,
-    query: WritingOne,
+    query: { ...WritingOne, ...IntoChange },
     headers: IfMatch,
     body: RuntimePatch,
     responses: { 200: unchanged },
@@ -266,7 +265,7 @@ export const operations = {
     method: "delete",
     id: "deleteEntryByKey",
     summary: "Delete the entry with a unique value",
-    query: Force,
+    query: { ...Force, ...IntoChange },
     headers: IfMatch,
     responses: deleted,
     problems: [400, 401, 403, 404, 409, 412, 429],

@@ -36,6 +36,7 @@ const DOCUMENT = {
           fields: [
             { name: "title", type: "string", translatable: true },
             { name: "rank", type: "integer" },
+            { name: "code", type: "string", unique: true },
           ],
         },
       ],
@@ -224,6 +225,60 @@ describe("a write with ?change", () => {
     );
     expect((await as(people.editor, "POST", `${change}/publish`, {})).status).toBe(200);
     expect((await as(undefined, "GET", `${releases}/${made.body.id}`)).body.values).toEqual({ text: "Fake" });
+  });
+
+  test("finds an entry by the unique value that it has in the set", async () => {
+    const coded = (code: string) => ({ values: { title: { en: code }, code } });
+    const by = (code: string, change?: string) =>
+      `${pages}/by/code/${code}${change === undefined ? "" : `?change=${change}`}`;
+    const [kept, gone] = await Promise.all(
+      ["k-1", "g-1"].map(
+        async (code) => (await as(people.editor, "POST", `${pages}?publish=true`, coded(code))).body.id,
+      ),
+    );
+    const set = await opened(people.editor);
+    const made = await as(people.editor, "POST", `${pages}?change=${set}`, coded("n-1"));
+    const moved = await as(people.editor, "PATCH", by("k-1", set), { values: { code: "k-2" } });
+    expect([moved.status, moved.body.id, moved.body.revision]).toEqual([200, kept, 2]);
+    const [deleted, again] = [
+      await as(people.editor, "DELETE", by("g-1", set)),
+      await as(people.editor, "DELETE", by("g-1", set)),
+    ];
+    expect([deleted.status, again.status]).toEqual([204, 404]);
+    for (const [code, id] of [
+      ["n-1", made.body.id],
+      ["k-2", kept],
+      ["k-1", undefined],
+      ["g-1", undefined],
+    ]) {
+      const { status, body } = await as(people.editor, "GET", by(code, set));
+      expect([code, status, body.values === undefined ? undefined : body.id]).toEqual([
+        code,
+        id === undefined ? 404 : 200,
+        id,
+      ]);
+    }
+    for (const [code, id] of [
+      ["k-1", kept],
+      ["g-1", gone],
+    ])
+      expect((await as(undefined, "GET", by(code))).body.id).toBe(id);
+    const same = await as(
+      people.editor,
+      "PATCH",
+      by("n-1", set),
+      { values: { rank: 4 } },
+      { "if-match": '"9"' },
+    );
+    expect([same.status, same.body.code]).toEqual([412, "revision_mismatch"]);
+    expect((await as(people.other, "GET", by("n-1", set))).body.code).toBe("change_not_found");
+    expect((await as(people.other, "PATCH", by("n-1", set), { values: {} })).status).toBe(404);
+    const put = await as(people.editor, "PUT", by("n-2", set), coded("n-2"));
+    expect([put.status, put.body.code]).toEqual([400, "invalid_parameter"]);
+    expect((await as(people.editor, "POST", `/api/sets/changes/${set}/publish`, {})).status).toBe(200);
+    expect((await as(undefined, "GET", by("k-2"))).body.id).toBe(kept);
+    expect((await as(undefined, "GET", by("g-1"))).status).toBe(404);
+    for (const id of [kept, made.body.id]) await as(people.editor, "DELETE", `${pages}/${id}`);
   });
 
   test("is refused where a set has no meaning", async () => {
