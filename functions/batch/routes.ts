@@ -14,6 +14,7 @@ import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
 import { faultsOf, wrongMethod } from "../http/problem.ts";
 import { defineRoute, newRouter, parseQuery } from "../http/router.ts";
 import { ANY_SESSION, IdempotencyKey, json, jsonRequest, OrbIdParam, Replayed } from "../http/schemas.ts";
+import { askingIn, IntoChange, writingTo } from "../http/within.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -36,6 +37,8 @@ const described = {
   problems: [401, 403, 404, 409, 410, 412, 429, 502, 507],
 } as const;
 
+const Query = z.strictObject(IntoChange);
+
 export const BATCH_PATH = `/api/{orbId}/${BATCH_SEGMENT}`;
 
 /** Describes the route of published applications. */
@@ -49,6 +52,7 @@ export const batchRoute = defineRoute({
   ...scopesFor("update"),
   request: {
     params: z.object({ orbId: z.string() }),
+    query: Query,
     headers: IdempotencyKey,
     body: jsonRequest(BatchBody),
   },
@@ -57,17 +61,19 @@ export const batchRoute = defineRoute({
 /** Serves the route of published applications. */
 export async function callBatch(c: Context<AppEnv>, live: LiveOrb, actor: Actor): Promise<Response> {
   if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
-  const { deps } = c.var;
-  requireScope(actor, "update", live.orb);
-  requireAct(principalIn(actor, live.orb, live.compiled), "entries:write");
-  parseQuery(z.strictObject({}), c.req.queries());
+  const asking = askingIn(actor, c.req.query());
+  requireScope(asking, "update", live.orb);
+  requireAct(principalIn(asking, live.orb, live.compiled), "entries:write");
+  const query = parseQuery(Query, c.req.queries());
   const body = await readJson(c, true);
   const parsed = BatchBody.safeParse(body);
   if (!parsed.success) throw invalid(faultsOf(parsed.error, body));
-  const { items, replayed } = await writeBatch(deps, actor, {
+  const to = await writingTo(c.var.deps, actor, live, query);
+  const { items, replayed } = await writeBatch(to.deps, to.actor, {
     orbId: live.orb,
     orb: live,
-    renew: () => requireLive(deps, live.orb),
+    renew: () => requireLive(c.var.deps, live.orb),
+    into: to.together,
     items: itemsIn(parsed.data.do),
     routed: true,
     idempotency: idempotencyOf(c, `/api/${live.orb}/${BATCH_SEGMENT}`),
@@ -90,13 +96,16 @@ export function adminBatchRoutes() {
       tags: ["Entries: many at once"],
       path: `${prefix}/{orbId}/${BATCH_SEGMENT}` as const,
       operationId: "writeBatch",
-      request: { params: OrbIdParam, headers: IdempotencyKey, body: jsonRequest(BatchBody) },
+      request: { params: OrbIdParam, query: Query, headers: IdempotencyKey, body: jsonRequest(BatchBody) },
     });
     router.openapi(route, async (c) => {
       const { orbId } = c.req.valid("param");
-      const { items, replayed } = await writeBatch(c.var.deps, c.var.actor, {
+      const orb = definition(c, orbId);
+      const to = await writingTo(c.var.deps, c.var.actor, orb, c.req.valid("query"));
+      const { items, replayed } = await writeBatch(to.deps, to.actor, {
         orbId,
-        orb: definition(c, orbId),
+        orb,
+        into: to.together,
         items: itemsIn(c.req.valid("json").do),
         routed: false,
         idempotency: idempotencyOf(c),

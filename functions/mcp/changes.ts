@@ -43,6 +43,7 @@ export function addChangeTools(tools: ChangeTools): void {
       answer(() => send(input, "POST", "changes", { body: { title, description } })),
   );
   addPropose(tools);
+  addProposeTogether(tools);
   server.registerTool(
     "diff",
     {
@@ -135,5 +136,43 @@ function addPropose(tools: ChangeTools): void {
         };
         return send(input, entry === undefined ? "POST" : "PATCH", path, { query, body: { values } });
       }),
+  );
+}
+
+const CONTENT = { values: VALUES, locale: z.string().optional(), market: z.string().optional() };
+const ENTRY = z.string().describe("module/schema/id");
+
+const items = z
+  .array(
+    z.union([
+      z.strictObject({
+        create: z.string().describe("module/schema"),
+        as: z.string().optional().describe('Name for {"$ref": name} in other items'),
+        ...CONTENT,
+      }),
+      z.strictObject({
+        update: ENTRY,
+        ...CONTENT,
+        values: VALUES.optional(),
+        add: z.record(z.string(), z.number()).optional().describe("Numbers to add, by field"),
+      }),
+      z.strictObject({ delete: ENTRY }),
+    ]),
+  )
+  .min(1)
+  .max(200);
+
+function addProposeTogether(tools: ChangeTools): void {
+  const { server, inOrb, answer } = tools;
+  const send = sender(tools);
+  server.registerTool(
+    "propose_together",
+    {
+      description:
+        'Writes several entries into a change set at once: all items, or none. A reference to an entry that another item creates is {"$ref": name}, with the name from its as.',
+      inputSchema: z.strictObject({ ...inOrb, change, do: items }),
+    },
+    ({ change: set, do: together, ...input }) =>
+      answer(() => send(input, "POST", "batch", { query: { change: set }, body: { do: together } })),
   );
 }

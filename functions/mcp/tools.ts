@@ -1,5 +1,6 @@
 /** The tools that an agent can call. Each tool sends requests to the platform's API with the agent's token. */
 import { z } from "zod";
+import { transportIn } from "../../shared/client/changes.ts";
 import { collection } from "../../shared/client/collection.ts";
 import type { Collection } from "../../shared/client/methods.ts";
 import { Problem } from "../../shared/client/problem.ts";
@@ -23,8 +24,8 @@ const orbPage = {
 
 const INSTRUCTIONS = `Orbs are applications with modules, schemas and entries. A collection is module/schema.
 Call describe first: it lists collections, fields and handlers. To change content, open a change set with open_change,
-write into it with propose, look at it with diff, and call request_review: people then approve and publish it. Only if
-you were asked to write without a review, use create_draft, update_draft and publish_entry. Values of translatable fields are maps from language to value, unless you name a locale.
+write into it with propose or propose_together, look at it with diff, and call request_review: people then approve and
+publish it. Only if you were asked to write without a review, use create_draft, update_draft and publish_entry. Values of translatable fields are maps from language to value, unless you name a locale.
 Rich text is read as Markdown, and written as {"markdown": "…"}. Keep lines such as <!-- gallery k1 -->: they stand for blocks.`;
 
 /** Models read and write Markdown better than Portable Text. */
@@ -90,6 +91,31 @@ function oneOf(names: readonly string[], otherwise: z.ZodString, description: st
   return schema.describe(description);
 }
 
+/** What the tool `query_entries` takes, like the parameters of a list. */
+const LISTING = {
+  filter: z.record(z.string(), z.unknown()).optional(),
+  search: z
+    .string()
+    .optional()
+    .describe("Words in fields with `search`. Without sort, the best matches come first"),
+  sort: z
+    .string()
+    .optional()
+    .describe("Field names, separated by commas. A leading - sorts in descending order"),
+  limit: z.int().min(1).max(PAGE.max).default(PAGE.default),
+  cursor: z.string().optional().describe("nextCursor of the page before"),
+  fields: z.array(z.string()).optional().describe("The only fields to return"),
+  expand: z.array(z.string()).optional().describe("Reference fields whose entries to include"),
+  count: z.boolean().optional().describe("Also return the total"),
+  aggregate: z
+    .record(z.string(), z.string())
+    .optional()
+    .describe(
+      'Computes instead of listing: {"total":"sum(price)","n":"count"}; count, sum, avg, min, max. Not with sort, limit, fields, expand, count',
+    ),
+  group: z.array(z.string()).optional().describe("Fields by whose values to aggregate"),
+};
+
 /**
  * Creates the tools for one request. If the request is limited to one application, the tools' input schemas list the
  * application's collections.
@@ -109,13 +135,15 @@ export function toolServer({ transport, orb }: Site): ToolServer {
       .describe("Language, such as en. Without it, values are maps of all languages"),
     market: z.string().optional().describe("Market, such as US"),
   };
+  const change = SEGMENT.optional().describe("Id of a change set: shows what it will leave");
   const id = SEGMENT.describe("Id of the entry");
   const revision = z.int().min(1).describe("The newest revision that you have read");
 
   const idOf = (input: object) => orb?.id ?? String(Reflect.get(input, "orb"));
-  const entriesOf = (input: { collection: string }): Entries => {
+  const entriesOf = (input: { collection: string; change?: string | undefined }): Entries => {
     const path = input.collection.split("/", 2).map(encodeURIComponent).join("/");
-    return collection(transport, `/api/${encodeURIComponent(idOf(input))}/${path}`, {}) as unknown as Entries;
+    const within = input.change === undefined ? transport : transportIn(transport, input.change);
+    return collection(within, `/api/${encodeURIComponent(idOf(input))}/${path}`, {}) as unknown as Entries;
   };
   const read = async <T>(path: string, query: Record<string, string> = {}): Promise<T> => {
     const request = { method: "GET", path, query: new URLSearchParams(query), repeat: "safe" } as const;
@@ -148,27 +176,8 @@ export function toolServer({ transport, orb }: Site): ToolServer {
         'Lists entries. filter: {"price":{"gte":10},"state":"open"}; operators eq, ne, in, gt, gte, lt, lte, contains, startsWith, null. Groups: {"or":[{"state":"open"},{"price":{"gte":10}}],"not":{"state":"done"}}. A page can be shorter than limit: follow nextCursor.',
       inputSchema: z.strictObject({
         ...inCollection,
-        filter: z.record(z.string(), z.unknown()).optional(),
-        search: z
-          .string()
-          .optional()
-          .describe("Words in fields with `search`. Without sort, the best matches come first"),
-        sort: z
-          .string()
-          .optional()
-          .describe("Field names, separated by commas. A leading - sorts in descending order"),
-        limit: z.int().min(1).max(PAGE.max).default(PAGE.default),
-        cursor: z.string().optional().describe("nextCursor of the page before"),
-        fields: z.array(z.string()).optional().describe("The only fields to return"),
-        expand: z.array(z.string()).optional().describe("Reference fields whose entries to include"),
-        count: z.boolean().optional().describe("Also return the total"),
-        aggregate: z
-          .record(z.string(), z.string())
-          .optional()
-          .describe(
-            'Computes instead of listing: {"total":"sum(price)","n":"count"}; count, sum, avg, min, max. Not with sort, limit, fields, expand, count',
-          ),
-        group: z.array(z.string()).optional().describe("Fields by whose values to aggregate"),
+        ...LISTING,
+        change,
         ...place,
       }),
       annotations: { readOnlyHint: true },
@@ -179,7 +188,13 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     "get_entry",
     {
       description: "Reads one entry: the live revision, or the newest revision with draft.",
-      inputSchema: z.strictObject({ ...inCollection, id, draft: z.boolean().default(false), ...place }),
+      inputSchema: z.strictObject({
+        ...inCollection,
+        id,
+        draft: z.boolean().default(false),
+        change,
+        ...place,
+      }),
       annotations: { readOnlyHint: true },
     },
     ({ draft, ...input }) =>

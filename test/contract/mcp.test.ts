@@ -71,8 +71,35 @@ test("proposes changes in a set, which a token with few rights cannot publish", 
     items: [{ id, act: "publish", base: null, now: null }],
   });
   expect(await proposer.use("propose", { ...place, delete: true })).toMatchObject({ failed: true });
+  const lit = await proposer.use("propose_together", {
+    change: opened.id,
+    do: [
+      { create: "catalog/category", values: { title: { en: "Lights" }, slug: "lights" }, as: "lights" },
+      { update: `catalog/category/${String(id)}`, add: { position: 3 } },
+      {
+        create: "catalog/product",
+        values: { title: { en: "Torch" }, sku: "TO-1000", price: { US: 5 }, category: { $ref: "lights" } },
+      },
+    ],
+  });
+  const together = parsed(lit) as { items: { id: string }[] };
+  expect(together).toMatchObject({ items: [{ revision: 1 }, { id, revision: 3 }, { revision: 1 }] });
+  const within = { collection: "catalog/product", change: opened.id };
+  expect(
+    parsed(await proposer.use("query_entries", { ...within, filter: { sku: "TO-1000" } })),
+  ).toMatchObject({
+    items: [{ id: together.items[2]?.id, values: { category: together.items[0]?.id } }],
+  });
+  expect(parsed(await proposer.use("get_entry", { ...place, id }))).toMatchObject({
+    values: { position: 5 },
+  });
+  const none = await proposer.use("propose_together", {
+    change: opened.id,
+    do: [{ delete: `catalog/category/${String(id)}` }, { create: "catalog/category", values: {} }],
+  });
+  expect(none).toMatchObject({ failed: true, text: expect.stringContaining("/do/1/values/slug") });
   const reviewed = parsed(await proposer.use("request_review", { change: opened.id }));
-  expect(reviewed).toMatchObject({ state: "IN_REVIEW", entries: 1 });
+  expect(reviewed).toMatchObject({ state: "IN_REVIEW", entries: 3 });
   const refused = await proposer.use("create_draft", { collection: "catalog/category", values });
   expect(refused).toMatchObject({ failed: true, text: expect.stringContaining("missing_scope") });
   // The entry exists in the set alone.

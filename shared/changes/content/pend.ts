@@ -57,25 +57,42 @@ export function intoSet(
     async store(_, by, write) {
       requireWhole(by.orb, by.fence);
       const newest = newestIn(write);
-      const known = view.shown(newest.id);
-      const mine = known?.seq === write.headSeq ? known : undefined;
-      const from = base?.() ?? (mine === undefined ? baseOf(write, deps.clock.now()) : mine.base);
-      const made = [...(write.made ?? []), ...(mine?.made ?? [])].filter((key) =>
-        newest.claims.includes(key),
-      );
-      const pending = {
-        ...pendingOf(newest, mine, from, force),
-        ...(made.length === 0 ? {} : { made: [...new Set(made)] }),
-      };
+      const options = { force, base: base?.(), now: deps.clock.now() };
+      const { from, pending } = pendedBy(view, write, options);
       const { orb } = by;
-      const turn = `${orb}/_change/${view.id}`;
-      const stored = await inTurn([turn], () =>
+      const stored = await inTurn([turnOf(orb, view.id)], () =>
         storeVersion(deps, actor, by, view, { write, snapshot: newest, pending }),
       );
       if (from === null && pending.act === "delete") await releaseNew(deps, by, [write.address]);
       return stored;
     },
   };
+}
+
+/** Returns the name of the turn in which writes into a set follow each other on this host. */
+export const turnOf = (orb: string, set: string) => `${orb}/_change/${set}`;
+
+/** Returns the version of an entry on which a write is based, if it is one of the set. */
+export function versionBefore(view: SetView, write: EntryWrite): Version | undefined {
+  const known = view.shown(write.address.id);
+  return known?.seq === write.headSeq ? known : undefined;
+}
+
+/**
+ * Returns what the publication of the set does with an entry after a write.
+ * @param options.base the revision from which the version is made, if it is another one than before
+ */
+export function pendedBy(
+  view: SetView,
+  write: EntryWrite,
+  { force, base, now }: { force: boolean; base?: Base | undefined; now: number },
+): { from: Base | null; pending: Pending } {
+  const newest = newestIn(write);
+  const mine = versionBefore(view, write);
+  const from = base ?? (mine === undefined ? baseOf(write, now) : mine.base);
+  const made = [...(write.made ?? []), ...(mine?.made ?? [])].filter((key) => newest.claims.includes(key));
+  const pending = pendingOf(newest, mine, from, force);
+  return { from, pending: made.length === 0 ? pending : { ...pending, made: [...new Set(made)] } };
 }
 
 /** What to store for an entry of a set. */
@@ -135,7 +152,7 @@ function baseOf({ before, headSeq }: EntryWrite, now: number): Base | null {
 }
 
 /** Returns a revision as readers see it once the set is published. */
-function shownAs(newest: EntrySnapshot, act: VersionAct): EntrySnapshot {
+export function shownAs(newest: EntrySnapshot, act: VersionAct): EntrySnapshot {
   const { validFrom, validTo, revision } = newest;
   const hidden = {
     publishedRevision: null,

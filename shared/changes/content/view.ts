@@ -89,6 +89,10 @@ export class SetView {
     return view;
   }
 
+  get orb(): string {
+    return this.#context.orb;
+  }
+
   /** The entries of the set, by their ids. None after its publication. */
   get items(): ReadonlyMap<string, Item> {
     return this.#items;

@@ -1,16 +1,20 @@
 /** Lets the verbs of entries read and write within a change set. */
 import type { Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
+import type { TogetherDestination } from "../../entry/batch/destination.ts";
 import type { OrbContext } from "../../entry/model/resolve.ts";
 import type { Destination } from "../../entry/write/commit.ts";
 import { pagesIn } from "./list.ts";
 import { intoSet } from "./pend.ts";
+import { intoSetTogether } from "./together.ts";
 import { SetView } from "./view.ts";
 
 /** Dependencies and options of a verb that writes into a set instead of the entry. */
 export interface WithinSet {
   deps: Deps;
   into: Destination;
+  /** For batches. */
+  together: TogetherDestination;
 }
 
 /**
@@ -26,7 +30,12 @@ export async function writingInto(
   options: { force?: boolean } = {},
 ): Promise<WithinSet> {
   const view = await SetView.open(deps, context, principal, set, "write");
-  return { deps: { ...deps, store: view.store }, into: intoSet(deps, principal.actor, view, options) };
+  const { actor } = principal;
+  return {
+    deps: { ...deps, store: view.store },
+    into: intoSet(deps, actor, view, options),
+    together: intoSetTogether(deps, actor, view),
+  };
 }
 
 /** Dependencies and options of a verb that reads within a set. */

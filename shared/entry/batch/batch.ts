@@ -24,6 +24,7 @@ import { newestIn } from "../write/change.ts";
 import { CONTENDED_ATTEMPTS, renewDefinition, retryOnConflict } from "../write/retry.ts";
 import { commitTogether } from "../write/together.ts";
 import { inTurn } from "../write/turns.ts";
+import type { TogetherDestination } from "./destination.ts";
 import { type BatchItem, locate } from "./items.ts";
 import { BatchPlanning, mayChange, type Placed } from "./plan.ts";
 import { Refusals } from "./refusals.ts";
@@ -37,6 +38,8 @@ export interface BatchInput {
   /** Whether to refuse items of modules without automatic routes. */
   routed: boolean;
   idempotency?: Idempotency | undefined;
+  /** Stores the writes instead of the entries. The dependencies must have the store of the destination. */
+  into?: TogetherDestination | undefined;
 }
 
 /** What an item has written. */
@@ -71,7 +74,12 @@ const BATCH_MS = 15_000;
 const REPLAYED = ["conflict", "precondition", "not_found", "invalid"] as const;
 
 /** Finds the entries of all items. Throws the faults of items that no definition could make valid. */
-function place(deps: Deps, context: OrbContext, { items, routed }: BatchInput, refusals: Refusals): Placed[] {
+function place(
+  deps: Deps,
+  context: OrbContext,
+  { items, routed, into }: BatchInput,
+  refusals: Refusals,
+): Placed[] {
   const met = new Set<string>();
   const names = new Set<string>();
   const placed: Placed[] = [];
@@ -92,6 +100,10 @@ function place(deps: Deps, context: OrbContext, { items, routed }: BatchInput, r
         names.add(item.as);
       }
       if ("if" in item && item.if !== undefined) faults.push(...checkRule(item.if, "/if"));
+      if (into !== undefined && "publish" in item && item.publish === true) {
+        const message = "must not be used together with change";
+        faults.push({ path: "/publish", code: "not_applicable", message });
+      }
       if (faults.length > 0) throw invalid(faults);
       met.add(id);
       placed.push({ ...found, index, item, id, deps: ofOneWrite(deps) });
@@ -156,20 +168,15 @@ export async function writeBatch(deps: Deps, actor: Actor, input: BatchInput): P
     if (before !== null) return before;
     const now = attempt === 0 ? placed : replaced(context, input, placed, refused);
     refuseEarly(actor, context, now, refused);
-    const options = { refusals: refused, attempt, until };
+    const options = { refusals: refused, attempt, until, reserves: input.into !== undefined };
     const planned = await new BatchPlanning(deps, actor, context, now, options).run();
-    const writes = planned.map(({ write }) => write);
-    const written = planned.map(({ plan, write }): BatchWritten => {
-      const { module, schema, id, revision, status } = newestIn(write);
-      const { warnings } = plan;
-      return { module, schema, id, revision, status, ...(warnings.length === 0 ? {} : { warnings }) };
-    });
-    await commitTogether(deps, context, writes, claim === undefined ? [] : [claimMessage(claim, written)]);
-    for (const { plan } of planned) await plan.committed?.(deps);
-    return { items: written, replayed: false };
+    return {
+      items: await store(deps, context, input.into, { placed: now, planned, claim }),
+      replayed: false,
+    };
   };
   const work = async () =>
-    inTurn(await turnsOf(deps, actor, first, placed), () => {
+    inTurn(await turnsOf(deps, actor, first, placed, input.into), () => {
       until = deps.clock.now() + BATCH_MS;
       const options = { attempts: CONTENDED_ATTEMPTS, until, replayed: REPLAYED };
       return retryOnConflict(deps, orbId, run, findReplay, options);
@@ -186,6 +193,41 @@ export async function writeBatch(deps: Deps, actor: Actor, input: BatchInput): P
   }
 }
 
+/** The decided items of one attempt. */
+interface Decided {
+  placed: readonly Placed[];
+  planned: Awaited<ReturnType<BatchPlanning["run"]>>;
+  claim: IdempotencyClaim | undefined;
+}
+
+/** Commits the decided items, or stores them in another destination. Returns what became of each. */
+async function store(
+  deps: Deps,
+  context: OrbContext,
+  into: TogetherDestination | undefined,
+  { placed, planned, claim }: Decided,
+): Promise<BatchWritten[]> {
+  const shownAs = (snapshots: readonly EntrySnapshot[]) =>
+    snapshots.map(({ module, schema, id, revision, status }, at): BatchWritten => {
+      const warnings = planned[at]?.plan.warnings ?? [];
+      return { module, schema, id, revision, status, ...(warnings.length === 0 ? {} : { warnings }) };
+    });
+  const more = (snapshots: readonly EntrySnapshot[]) =>
+    claim === undefined ? [] : [claimMessage(claim, shownAs(snapshots))];
+  if (into !== undefined) {
+    const writes = planned.map(({ write }, at) => {
+      const item = placed[at]?.item;
+      return { write, force: item !== undefined && "force" in item && item.force === true };
+    });
+    return shownAs(await into.store(context, writes, more));
+  }
+  const snapshots = planned.map(({ write }) => newestIn(write));
+  const writes = planned.map(({ write }) => write);
+  await commitTogether(deps, context, writes, more(snapshots));
+  for (const { plan } of planned) await plan.committed?.(deps);
+  return shownAs(snapshots);
+}
+
 /**
  * Returns the entries of which many clients may make the same change at the same time. A write that waits for one entry
  * keeps the turns of others, so only a caller who may change all of them gets their turns.
@@ -195,7 +237,9 @@ async function turnsOf(
   actor: Actor,
   context: OrbContext,
   placed: readonly Placed[],
+  into: TogetherDestination | undefined,
 ): Promise<string[]> {
+  if (into !== undefined) return [into.turn];
   const contended = placed.filter(
     ({ item }) => ("add" in item && item.add !== undefined) || ("if" in item && item.if !== undefined),
   );

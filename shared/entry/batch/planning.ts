@@ -45,6 +45,8 @@ export interface PlanningOptions {
   refusals: Refusals;
   /** Number of earlier attempts. */
   attempt: number;
+  /** Whether to look at the owners of all unique values, because no condition of the commit checks them. */
+  reserves?: boolean;
   /** Limits the reads of all items together. */
   budget?: ReadBudget;
 }
@@ -107,6 +109,7 @@ export abstract class Planning<T extends Together> {
   protected readonly overlay: Overlay;
   protected readonly attempt: number;
   readonly #budget: ReadBudget;
+  readonly #reserves: boolean;
   readonly #plans = new Map<number, Plan>();
 
   constructor(
@@ -114,7 +117,7 @@ export abstract class Planning<T extends Together> {
     caller: Principal,
     context: OrbContext,
     items: readonly T[],
-    { refusals, attempt, budget = new ReadBudget() }: PlanningOptions,
+    { refusals, attempt, reserves = false, budget = new ReadBudget() }: PlanningOptions,
   ) {
     this.deps = deps;
     this.context = context;
@@ -122,6 +125,7 @@ export abstract class Planning<T extends Together> {
     this.#items = items;
     this.#refusals = refusals;
     this.attempt = attempt;
+    this.#reserves = reserves;
     this.#budget = budget;
     this.overlay = new Overlay(context.orb, budget.limiting(deps.store, SMALLER));
   }
@@ -240,7 +244,8 @@ export abstract class Planning<T extends Together> {
       takers.set(subject, index);
     }
     this.#refusals.throwAny();
-    const looksAll = this.attempt > 0 || [...takers.keys()].some((subject) => freed.has(subject));
+    const looksAll =
+      this.#reserves || this.attempt > 0 || [...takers.keys()].some((subject) => freed.has(subject));
     const made = await inChunks(plans, ({ one, index, plan }) =>
       this.#refusals.try(index, async () => ({
         plan,

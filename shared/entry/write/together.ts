@@ -63,7 +63,7 @@ function messagesTogether(by: OrbContext, writes: readonly EntryWrite[]): Append
  * the condition of the first one. If one entry frees a unique value and another one takes it, only the second message
  * stays.
  */
-function onceEach(messages: readonly Append[]): Append[] {
+export function onceEach(messages: readonly Append[]): Append[] {
   const taken = new Set(
     messages.flatMap(({ subject, rollup, expect }) =>
       rollup !== true && expect !== undefined ? [subject] : [],
