@@ -2,6 +2,7 @@
 import { readFile } from "node:fs/promises";
 import { text } from "node:stream/consumers";
 import { type BatchItem, sendBatch } from "../../shared/client/batch.ts";
+import { transportIn } from "../../shared/client/changes.ts";
 import type { OrbTypes } from "../../shared/client/types.ts";
 import { CommandError, type Context } from "./command/context.ts";
 
@@ -44,14 +45,21 @@ function itemOf(value: unknown, place: string): object {
   throw new CommandError(`${place} must be a JSON object, such as {"create":"catalog/product","values":{}}.`);
 }
 
-/** Writes the items of a file in one atomic request. */
-export async function writeBatch(context: Context, orb: string, file: string): Promise<number> {
+/**
+ * Writes the items of a file in one atomic request.
+ * @param options.change id of the change set that the items go into
+ */
+export async function writeBatch(
+  context: Context,
+  { orb, file, change }: { orb: string; file: string; change: string | undefined },
+): Promise<number> {
   const name = file === "-" ? "the standard input" : file;
   const items = itemsIn(await contentOf(file), name);
   if (items.length === 0) throw new CommandError(`${name} has no items. Write one in each line.`);
   // The platform checks the items, and names the faults of each.
   const path = `/api/${encodeURIComponent(orb)}`;
-  const written = await sendBatch(context.transport, path, {}, items as BatchItem<OrbTypes>[]);
+  const transport = change === undefined ? context.transport : transportIn(context.transport, change);
+  const written = await sendBatch(transport, path, {}, items as BatchItem<OrbTypes>[]);
   context.result(written, () =>
     written.map(
       ({ module, schema, id, revision, status }) =>

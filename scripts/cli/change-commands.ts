@@ -12,6 +12,7 @@ import {
   rejectChange,
   requestReview,
   revertChange,
+  scheduleChange,
   showChange,
 } from "./changes.ts";
 import type { Context, GlobalOptions } from "./command/context.ts";
@@ -45,17 +46,19 @@ export function changeCommands(cli: Argv<GlobalOptions>, run: Run): Argv<GlobalO
       "batch <orb> <file>",
       "Create, change and delete up to 200 entries in one write: all of them, or none",
       (y) =>
-        orbOf(y).positional("file", {
-          type: "string",
-          demandOption: true,
-          describe: 'JSON Lines, one item each, or {"do": […]}; - reads the standard input',
-        }),
-      (args) => run(args, (context) => writeBatch(context, args.orb, args.file)),
+        orbOf(y)
+          .positional("file", {
+            type: "string",
+            demandOption: true,
+            describe: 'JSON Lines, one item each, or {"do": […]}; - reads the standard input',
+          })
+          .option("change", { type: "string", describe: "Id of the change set to write into" }),
+      (args) => run(args, (context) => writeBatch(context, { ...args, change: args.change })),
     )
     .command("change", "Work with change sets: changes that are reviewed and published together", (y) =>
       decisions(reading(y, run), run).demandCommand(
         1,
-        "Name a command: open, list, show, diff, review, approve, reject, publish, revert or close.",
+        "Name a command: open, list, show, diff, review, approve, reject, schedule, publish, revert or close.",
       ),
     );
 }
@@ -115,6 +118,17 @@ function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
           describe: "What the authors should do",
         }),
       (args) => run(args, (context) => rejectChange(context, args)),
+    )
+    .command(
+      "schedule <orb> <id> <time>",
+      "Publish a change set at a time, once it is approved",
+      (each) =>
+        setOf(each).positional("time", {
+          type: "string",
+          demandOption: true,
+          describe: "Such as 2030-03-01T09:00:00+01:00; none gives the plan up",
+        }),
+      (args) => run(args, (context) => scheduleChange(context, args)),
     )
     .command(
       "publish <orb> <id>",

@@ -36,6 +36,16 @@ function stateOf({ state, entries, review }: ChangeSet): string {
   return `${state}, ${count(entries, "entry", "entries")}${approvals}`;
 }
 
+/** Returns when a set is to be published, and why it was not. */
+function plannedFor({ publishAt, plannedBy, refused }: ChangeSet): string[] {
+  return [
+    ...(publishAt === null ? [] : [`publication at ${publishAt} by ${plannedBy}`]),
+    ...(refused === null
+      ? []
+      : [`not published at ${refused.publishAt}: ${refused.detail} (${refused.code})`]),
+  ];
+}
+
 /** Returns the set whose content a decision is about. With a hash, it is about this content only. */
 const contentOf = (id: string, hash: string | undefined): ChangeTarget =>
   hash === undefined ? id : { id, hash };
@@ -95,6 +105,7 @@ export async function showChange(context: Context, { orb, id }: InOrb): Promise<
     `${context.color("bold", set.title)} (${set.id})`,
     ...(set.description === null ? [] : [set.description]),
     stateOf(set),
+    ...plannedFor(set),
     `opened ${day(set.createdAt)} by ${set.createdBy}`,
     `content ${set.hash}`,
     ...set.approvals.map(({ by, at, hash, comment }) => {
@@ -163,6 +174,16 @@ export async function rejectChange(
 ): Promise<number> {
   const set = await setsOf(context, orb).reject(id, comment);
   context.result(set, () => stateOf(set));
+  return 0;
+}
+
+/** @param options.time ISO 8601; `none` gives the plan up */
+export async function scheduleChange(
+  context: Context,
+  { orb, id, time }: InOrb & { time: string },
+): Promise<number> {
+  const set = await setsOf(context, orb).patch(id, { publishAt: time === "none" ? null : time });
+  context.result(set, () => [stateOf(set), ...plannedFor(set)]);
   return 0;
 }
 

@@ -37,6 +37,11 @@ export interface ListedChange {
   /** The last rejection, until a review is requested again. */
   rejection: (Act & { comment: string }) | null;
   published: (Act & { hash: string }) | null;
+  /** When the set is to be published, and the account with whose rights. */
+  publishAt: string | null;
+  plannedBy: string | null;
+  /** Why the set was not published at the planned time. */
+  refused: (Act & { publishAt: string; code: string; detail: string }) | null;
   /** Id of the set that this one takes back, and of the one that took it back. */
   reverts?: string;
   revertedBy?: string;
@@ -134,13 +139,22 @@ interface PageOf<T> {
 
 /** The methods of change sets. The client does not repeat a write that may have reached the platform. */
 export interface Changes {
-  open(input: { title: string; description?: string }, options?: CallOptions): Promise<ChangeSet>;
-  /** Returns a page of sets, newest first. */
-  list(options?: PageCall & { state?: ChangeState; author?: string }): Promise<PageOf<ListedChange>>;
+  open(
+    input: { title: string; description?: string; publishAt?: Date | string },
+    options?: CallOptions,
+  ): Promise<ChangeSet>;
+  /**
+   * Returns a page of sets, newest first.
+   * @param options.entry only sets that contain this entry: `module/schema/id`
+   */
+  list(
+    options?: PageCall & { state?: ChangeState; author?: string; entry?: string },
+  ): Promise<PageOf<ListedChange>>;
   get(id: string, options?: CallOptions): Promise<ChangeSet>;
+  /** @param changes.publishAt schedules the set as soon as it has its approvals; null gives the plan up */
   patch(
     target: ChangeTarget,
-    changes: { title?: string; description?: string | null },
+    changes: { title?: string; description?: string | null; publishAt?: Date | string | null },
     options?: CallOptions,
   ): Promise<ChangeSet>;
   /** Gives the set up. It stays readable. */
@@ -241,8 +255,13 @@ export function changesOf(transport: Transport, base: string): Changes {
   const entryPath = (entry: string) => `/entries/${encodeURIComponent(entry)}`;
   return {
     open: (input, options) => send("POST", undefined, "", options, { body: input }),
-    list: ({ state, author, ...options } = {}) =>
-      page(undefined, "", { ...options, "filter[state]": state, "filter[author]": author }),
+    list: ({ state, author, entry, ...options } = {}) =>
+      page(undefined, "", {
+        ...options,
+        "filter[state]": state,
+        "filter[author]": author,
+        "filter[entry]": entry,
+      }),
     get: (id, options) => send("GET", id, "", options),
     patch: (target, changes, options) => send("PATCH", target, "", options, { body: changes }),
     close: (target, options) => send("DELETE", target, "", options),

@@ -43,6 +43,16 @@ interface HandlerOptions extends CallOptions {
   idempotencyKey?: string;
 }
 
+/** Writes several entries at once. */
+interface Together<O extends OrbTypes> {
+  /**
+   * Creates, changes and deletes up to 200 entries in one atomic write: all of them, or none. The response has one
+   * member for each item. The platform repeats a batch that meets other writes, so the caller need not.
+   * @throws Problem with the code of the first refused item, and with paths such as `/do/1/values/title`
+   */
+  batch(items: readonly BatchItem<O>[], options?: BatchOptions): Promise<BatchWritten[]>;
+}
+
 /** The methods of collections that do not work within a change set. */
 type NotInChange =
   | "live"
@@ -61,7 +71,7 @@ export type OrbInChange<All, O extends OrbTypes, D extends Mode> = {
       ? Omit<Collection<All, O, O["modules"][M][S], D>, NotInChange>
       : never;
   };
-};
+} & Together<O>;
 
 /** The client of one orb (an application). Contains its collections, keyed by module and schema, and calls its handlers. */
 export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
@@ -70,32 +80,26 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
       ? Collection<All, O, O["modules"][M][S], D>
       : never;
   };
-} & {
-  /**
-   * Calls a handler by its full name, `service.handler`. The client does not repeat a call that may have reached the
-   * service.
-   * @throws Problem with the error code that the handler returned
-   */
-  call<N extends keyof O["handlers"] & string>(
-    name: N,
-    input: O["handlers"][N]["input"],
-    options?: HandlerOptions,
-  ): Promise<O["handlers"][N]["output"]>;
-  /**
-   * Creates, changes and deletes up to 200 entries in one atomic write: all of them, or none. The response has one
-   * member for each item. The platform repeats a batch that meets other writes, so the caller need not.
-   * @throws Problem with the code of the first refused item, and with paths such as `/do/1/values/title`
-   */
-  batch(items: readonly BatchItem<O>[], options?: BatchOptions): Promise<BatchWritten[]>;
-  /** Change sets: changes that are reviewed and published together. */
-  changes: Changes & {
+} & Together<O> & {
     /**
-     * Returns the collections as the set will leave them. Writes go into the set. The platform refuses the options
-     * `publish`, `at` and `explain` there.
+     * Calls a handler by its full name, `service.handler`. The client does not repeat a call that may have reached the
+     * service.
+     * @throws Problem with the error code that the handler returned
      */
-    in(target: ChangeTarget): OrbInChange<All, O, D>;
+    call<N extends keyof O["handlers"] & string>(
+      name: N,
+      input: O["handlers"][N]["input"],
+      options?: HandlerOptions,
+    ): Promise<O["handlers"][N]["output"]>;
+    /** Change sets: changes that are reviewed and published together. */
+    changes: Changes & {
+      /**
+       * Returns the collections as the set will leave them. Writes go into the set. The platform refuses the options
+       * `publish`, `at` and `explain` there.
+       */
+      in(target: ChangeTarget): OrbInChange<All, O, D>;
+    };
   };
-};
 
 export interface Client<All, D extends Mode> {
   orb<N extends keyof All & string>(id: N): All[N] extends OrbTypes ? OrbClient<All, All[N], D> : never;
@@ -116,7 +120,10 @@ export interface Client<All, D extends Mode> {
   signOut(options?: SignInOptions): Promise<void>;
 }
 
-/** @param base URL path of the orb */
+/**
+ * Returns the collections of an orb, and what writes into several of them.
+ * @param base URL path of the orb
+ */
 function collectionsOf(transport: Transport, base: string, defaults: Wish): Record<string, unknown> {
   // With a proxy, the client need not request the application's definition to know the names of its modules.
   const byName = (make: (name: string) => unknown) =>
@@ -128,11 +135,17 @@ function collectionsOf(transport: Transport, base: string, defaults: Wish): Reco
         return known[name];
       },
     });
-  return byName((module) =>
+  const orbs = byName((module) =>
     byName((schema) =>
       collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
     ),
   );
+  // An older orb can have a module `batch`. Then this function has its collections too.
+  const older = orbs.batch;
+  const batch = (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
+    sendBatch(transport, base, defaults, items, options);
+  orbs.batch = new Proxy(batch, { get: (_, name) => Reflect.get(Object(older), name) });
+  return orbs;
 }
 
 function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
@@ -153,17 +166,14 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
   const orbs = collectionsOf(transport, base, defaults);
   // No module can have the id `call`, because it is reserved. So this property hides no module.
   orbs.call = call;
-  // An older orb can have a module `batch` or `changes`. Then the property has its collections too.
-  const older = { batch: orbs.batch, changes: orbs.changes };
-  const batch = (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
-    sendBatch(transport, base, defaults, items, options);
-  orbs.batch = new Proxy(batch, { get: (_, name) => Reflect.get(Object(older.batch), name) });
+  // An older orb can have a module `changes`. Then this object has its collections too.
+  const older = orbs.changes;
   const changes = {
     ...changesOf(transport, base),
     in: (target: ChangeTarget) => collectionsOf(transportIn(transport, target), base, defaults),
   };
   orbs.changes = new Proxy(changes, {
-    get: (own, name) => Reflect.get(own, name) ?? Reflect.get(Object(older.changes), name),
+    get: (own, name) => Reflect.get(own, name) ?? Reflect.get(Object(older), name),
   });
   return orbs;
 }

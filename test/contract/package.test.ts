@@ -412,6 +412,21 @@ describe("changes of several entries", () => {
     expect((await orb(["change", "close", "shop", back.out.trim()])).out).toBe(
       `Closed ${back.out.trim()}.\n`,
     );
+    const planned = await orb(["change", "open", "shop", "Later"]);
+    write(
+      "in-set.json",
+      JSON.stringify({ do: [{ update: `catalog/category/${id}`, add: { position: 1 } }] }),
+    );
+    expect((await orb(["batch", "shop", "in-set.json", "--change", planned.out.trim()])).out).toMatch(
+      new RegExp(`^PUBLISHED catalog/category/${id} \\(revision \\d+\\)\\n$`),
+    );
+    const at = "2999-03-01T09:00:00+01:00";
+    expect((await orb(["change", "schedule", "shop", planned.out.trim(), at])).out).toMatch(
+      /^SCHEDULED, 1 entry\npublication at 2999-03-01T08:00:00(\.000)?Z by \w+\n$/,
+    );
+    expect((await orb(["change", "schedule", "shop", planned.out.trim(), "none"])).out).toBe(
+      "OPEN, 1 entry\n",
+    );
     expect((await orb(["change", "show", "shop", "none"])).err).toContain("(change_not_found)");
     expect((await orb(["change", "opne", "shop"])).err).not.toBe("");
   });

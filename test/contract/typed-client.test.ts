@@ -96,7 +96,10 @@ export async function run(url: string, token: string) {
   const sale = shop.changes.in(set);
   const changed = await sale.catalog.category.update(old, { title: "New lamps" });
   const made = await sale.catalog.category.create({ title: "Chairs", slug: "set-chairs" });
-  await sale.catalog.category.patch(made.id, {}, { add: { position: 2 } });
+  const [added] = await sale.batch([{ update: \`catalog/category/\${made.id}\`, add: { position: 2 } }]);
+  if (added?.revision !== 2) throw new Error("not written into the set");
+  // @ts-expect-error: the schema has no such field.
+  const wrong = () => sale.batch([{ create: "catalog/category", values: { name: "Chairs" } }]);
   const title: string = (await sale.catalog.category.get(old.id)).values.title;
   const seen = await sale.catalog.category.list({ filter: { slug: { startsWith: "set-" } }, sort: "slug" });
   // @ts-expect-error: a live list does not follow a change set.
@@ -118,7 +121,10 @@ export async function run(url: string, token: string) {
   const rejected = await shop.changes.reject(set.id, "Too early");
   const stale = await shop.changes.close(asked).catch((error: unknown) => isProblem(error, "revision_mismatch"));
   const renamed = await shop.changes.patch(rejected, { title: "Summer sale", description: null });
-  await shop.changes.review(renamed);
+  const planned = await shop.changes.patch(renamed, { publishAt: new Date("2999-03-01T08:00:00Z") });
+  const unplanned = await shop.changes.patch(planned, { publishAt: null });
+  const containing = await shop.changes.list({ entry: "catalog/category/" + old.id });
+  await shop.changes.review(unplanned);
   const approved = await shop.changes.approve(await shop.changes.get(set.id), { comment: "Good" });
   const published = await shop.changes.publish(approved);
   const again = await shop.changes.publish(approved);
@@ -139,12 +145,13 @@ export async function run(url: string, token: string) {
     stale,
     rejected: rejected.rejection?.comment,
     renamed: [renamed.title, renamed.description],
+    planned: [planned.publishAt, unplanned.publishAt, containing.items.map(({ id }) => id === set.id)],
     approved: [approved.state, approved.approvals[0]?.comment],
     published: published.items.map(({ status }) => status),
     again: again.change.id === set.id,
     after: [after.values.title, after.values.position],
     closed: listed.items.some(({ id, reverts }) => id === back.id && reverts === set.id),
-    none: [live, none, call].length,
+    none: [live, none, call, wrong].length,
   };
 }
 `;
@@ -339,12 +346,13 @@ describe("generated types", () => {
       stale: true,
       rejected: "Too early",
       renamed: ["Summer sale", null],
+      planned: ["2999-03-01T08:00:00.000Z", null, [true]],
       approved: ["APPROVED", "Good"],
       published: ["PUBLISHED", "PUBLISHED"],
       again: true,
       after: ["Stools", 2],
       closed: true,
-      none: 3,
+      none: 4,
     });
   });
 
