@@ -144,6 +144,7 @@ const CHANGE_ROUTES: readonly [method: ActiveRoute["method"], tail: string][] = 
   ["POST", "/{changeId}/revert"],
   ["DELETE", "/{changeId}/entries/{entryId}"],
   ["POST", "/{changeId}/entries/{entryId}/rebase"],
+  ["POST", "/tokens/{tokenId}/undo"],
 ];
 
 function changeRoutes(orb: CompiledOrb): ActiveRoute[] {
