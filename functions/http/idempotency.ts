@@ -19,7 +19,7 @@ export function idempotencyOf(c: Context<AppEnv>, path = c.req.path): Idempotenc
 
 /** Returns whether an update takes an idempotency key. Without `If-Match`, a repeated update makes the same values again. */
 export function isKeyedUpdate(c: Context<AppEnv>): boolean {
-  return c.req.query("change") === undefined && c.req.header("if-match") !== undefined;
+  return c.req.header("if-match") !== undefined;
 }
 
 /**

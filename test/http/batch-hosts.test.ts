@@ -101,3 +101,28 @@ test("50 buyers on four hosts buy exactly the 30 places, and repeat nothing", as
   const sold = await call(platform, "GET", `/api/seats/tickets/slot/${id}`, { token });
   expect([tickets.body.total, sold.body.values.sold]).toEqual([PLACES, PLACES]);
 });
+
+test("keeps every batch that four hosts write into one change set at the same time", async () => {
+  const made = await call(platform, "POST", "/api/seats/tickets/slot?publish=true", {
+    token,
+    body: { values: { capacity: PLACES } },
+  });
+  const { id } = made.body;
+  const opened = await call(platform, "POST", "/api/seats/changes", { token, body: { title: "Together" } });
+  const set = opened.body.id;
+  const batches = 20;
+  const write = async (_: unknown, at: number) => {
+    const host = { origin: origins[at % origins.length] ?? "" };
+    const items = [
+      { update: `tickets/slot/${id}`, add: { sold: 1 } },
+      { create: "tickets/ticket", values: { slot: id } },
+    ];
+    const body = { do: items };
+    return (await call(host, "POST", `/api/seats/batch?change=${set}`, { token, body, once: true })).status;
+  };
+  const written = await Promise.all(Array.from({ length: batches }, write));
+  expect(written).toEqual(Array(batches).fill(200));
+  const found = await call(platform, "GET", `/api/seats/changes/${set}`, { token });
+  const slot = await call(platform, "GET", `/api/seats/tickets/slot/${id}?change=${set}`, { token });
+  expect([found.body.entries, slot.body.values.sold]).toEqual([batches + 1, batches]);
+});

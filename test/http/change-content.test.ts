@@ -227,6 +227,39 @@ describe("a write with ?change", () => {
     expect((await as(undefined, "GET", `${releases}/${made.body.id}`)).body.values).toEqual({ text: "Fake" });
   });
 
+  test.each(["PUT", "PATCH"])("repeats no %s with the same key and revision", async (method) => {
+    const id = await page(`Keyed ${method}`, 1);
+    const set = await opened(people.editor);
+    const write = (headers: Record<string, string>, rank = 2) =>
+      as(people.editor, method, `${pages}/${id}?change=${set}`, { values: { rank } }, headers);
+    const first = await write({ "if-match": '"1"', "idempotency-key": "k" });
+    expect([first.status, first.body.revision]).toEqual([200, 2]);
+    const again = await write({ "if-match": '"1"', "idempotency-key": "k" });
+    expect([again.status, again.body.revision, again.headers.get("idempotent-replayed")]).toEqual([
+      200,
+      2,
+      "true",
+    ]);
+    const other = await write({ "if-match": '"1"', "idempotency-key": "k" }, 3);
+    expect([other.status, other.body.code]).toEqual([422, "idempotency_mismatch"]);
+    const stale = await write({ "if-match": '"1"', "idempotency-key": "l" });
+    expect([stale.status, stale.body.code]).toEqual([412, "revision_mismatch"]);
+    // The same key of the entry itself is another one.
+    const plain = await as(
+      people.editor,
+      method,
+      `${pages}/${id}`,
+      { values: { rank: 4 } },
+      { "if-match": '"1"', "idempotency-key": "k" },
+    );
+    expect([plain.status, plain.body.revision, plain.headers.get("idempotent-replayed")]).toEqual([
+      200,
+      2,
+      null,
+    ]);
+    await as(people.editor, "DELETE", `${pages}/${id}`);
+  });
+
   test("finds an entry by the unique value that it has in the set", async () => {
     const coded = (code: string) => ({ values: { title: { en: code }, code } });
     const by = (code: string, change?: string) =>
