@@ -185,3 +185,24 @@ describe("GET /api/admin/orbs/{id}/schedules", () => {
     expect([none.status, none.body.code]).toEqual([404, "orb_not_found"]);
   });
 });
+
+test("the hooks process publishes a change set at its planned time, although no request reads the set", async () => {
+  await publish("calendar", [], []);
+  const post = { module: "news", schema: "post", values: { title: "Old" } };
+  const made = await operate("POST", "/calendar/entries?publish=true", post);
+  expect([made.status, made.body.code]).toEqual([201, undefined]);
+  const { id } = made.body;
+  const { body: set } = await operate("POST", "/calendar/changes", { title: "Midnight" });
+  const write = await operate("PATCH", `/calendar/entries/${id}?change=${set.id}`, {
+    values: { title: "New" },
+  });
+  expect(write.status).toBe(200);
+  const publishAt = new Date(Date.now() + 1_500).toISOString();
+  const planned = await operate("PATCH", `/calendar/changes/${set.id}`, { publishAt });
+  expect(planned.body.state).toBe("SCHEDULED");
+  const entry = await until(
+    async () => (await operate("GET", `/calendar/entries/${id}`)).body,
+    ({ values }) => values.title === "New",
+  );
+  expect(entry).toMatchObject({ revision: 2, status: "PUBLISHED" });
+});
