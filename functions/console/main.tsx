@@ -9,6 +9,7 @@ import { LazyPage } from "./shell/lazy.tsx";
 import type { PageParams, Route } from "./shell/nav.ts";
 import { Shell } from "./shell/shell.tsx";
 import { NotAllowed, SignIn } from "./shell/signin.tsx";
+import { keepChange } from "./state/change.ts";
 import { keepFocus } from "./state/focus.ts";
 import { guarded, useShownLocation, watchHistory } from "./state/leave.ts";
 import { useCaller, useOrb } from "./state/session.ts";
@@ -89,7 +90,7 @@ keepFocus();
 const root = document.getElementById("app");
 if (root !== null)
   render(
-    <Router base="/console" hook={useShownLocation} aroundNav={guarded}>
+    <Router base="/console" hook={useShownLocation} aroundNav={guarded} hrefs={keepChange}>
       <App />
     </Router>,
     root,

@@ -2,7 +2,7 @@
  * All pages of the console. The first matching route wins. The browser loads the code of a section when the user
  * first visits the section.
  */
-import { forAdmins, forManagers, type Route } from "./shell/nav.ts";
+import { forAdmins, forAuthors, forManagers, type Route } from "./shell/nav.ts";
 
 export const ROUTES: readonly Route[] = [
   { path: "/", load: () => import("./home/home.tsx"), nav: { label: "nav.home", icon: "boxes" } },
@@ -12,6 +12,17 @@ export const ROUTES: readonly Route[] = [
     path: "/orbs/:orb",
     load: () => import("./orb/overview.tsx"),
     nav: { label: "nav.overview", icon: "layers" },
+  },
+  {
+    path: "/orbs/:orb/changes",
+    load: () => import("./changes/list.tsx"),
+    visible: forAuthors,
+    nav: { label: "nav.changes", icon: "gitPullRequest" },
+  },
+  {
+    path: "/orbs/:orb/changes/:change",
+    load: () => import("./changes/review.tsx"),
+    visible: forAuthors,
   },
   {
     path: "/orbs/:orb/people",

@@ -51,6 +51,22 @@ export function may(
   return schema?.can.includes(action) === true || (own && schema?.own.includes(action) === true);
 }
 
+/**
+ * Returns whether the caller may perform one of these actions on the entries of some schema.
+ * @param own whether the caller created the entries
+ */
+export const maySome = (caller: Caller | undefined, actions: readonly Action[], own: boolean): boolean =>
+  isPlatformAdmin(caller) ||
+  caller?.orb?.modules.some(({ schemas }) =>
+    schemas.some((schema) =>
+      actions.some((action) => schema.can.includes(action) || (own && schema.own.includes(action))),
+    ),
+  ) === true;
+
+/** Returns whether the caller may write entries of some schema, at least their own. */
+export const writesSome = (caller: Caller | undefined): boolean =>
+  maySome(caller, ["create", "update", "publish", "delete"], true);
+
 /** Returns the path prefix of the routes for a realm's accounts, such as `/api/shop`. */
 export const basePath = (realm: string): string => `/api${pathOf(realm === "platform" ? "_auth" : realm)}`;
 

@@ -29,6 +29,8 @@ export interface EntryPlace {
   schema: string;
   /** Whether the caller is a platform admin. */
   managed: boolean;
+  /** Id of the change set in which the caller reads and writes; undefined to read and write the entries themselves. */
+  change?: string | undefined;
 }
 
 export type EntryMove = "publish" | "unpublish" | "archive" | "restore";
@@ -37,8 +39,11 @@ const collectionPath = ({ orb, module, schema, managed }: EntryPlace) =>
   managed ? `${orbPath(orb)}/entries` : `/api${pathOf(orb, module, schema)}`;
 const entryPath = (place: EntryPlace, id: string) => `${collectionPath(place)}${pathOf(id)}`;
 
-/** Query parameters for values in all languages, which the runtime API returns only on request. */
-const everything = ({ managed }: EntryPlace): Record<string, string> => (managed ? {} : { locale: "*" });
+/** Query parameters for values in all languages, which the runtime API returns only on request, and for the change set. */
+const everything = ({ managed, change }: EntryPlace): Record<string, string> => ({
+  ...(managed ? {} : { locale: "*" }),
+  ...(change === undefined ? {} : { change }),
+});
 
 /**
  * Lists entries, including drafts. `query` accepts `filter[name][op]`, `sort`, `limit`, `cursor` and `count`. For
@@ -56,6 +61,7 @@ export function listEntries(
     search.set("locale", "*");
     if (!search.has("revision")) search.set("revision", "latest");
   }
+  if (place.change !== undefined) search.set("change", place.change);
   return get(collectionPath(place), { query: search, signal });
 }
 
@@ -136,7 +142,7 @@ export async function readNamed(
   return new Map(items.map((item) => [item.id, item]));
 }
 
-/** Reads an entry. `query` accepts `revision`, `reveal` and `at`. */
+/** Reads an entry. `query` accepts `revision`, and outside of a change set `reveal` and `at`. */
 export function readEntry(place: EntryPlace, id: string, options: ReadOptions = {}): Promise<EntryItem> {
   const given = options.query as Record<string, string> | undefined;
   // A time in the past selects the revision itself.
@@ -271,7 +277,11 @@ export function removeEntry(
   entry: { id: string; revision: number },
   force = false,
 ): Promise<void> {
-  return remove(entryPath(place, entry.id), { query: force ? { force } : {}, revision: entry.revision });
+  const { change } = place;
+  return remove(entryPath(place, entry.id), {
+    query: { change, ...(force ? { force } : {}) },
+    revision: entry.revision,
+  });
 }
 
 /** Reads a referenced entry: its newest revision for platform admins, its published one for users. */

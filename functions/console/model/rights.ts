@@ -13,6 +13,20 @@ export interface Rank {
   own: boolean;
 }
 
+/**
+ * Returns whether a caller has a role: a built-in one, or one of the application. Callers of a higher rank have it too.
+ */
+export function hasRole(
+  name: string,
+  { role, orbRole }: Pick<Rank, "role" | "orbRole">,
+  orb: Pick<OrbModel, "roles">,
+): boolean {
+  const rank = RANKS.indexOf(role);
+  if (RANKS.includes(name)) return rank >= RANKS.indexOf(name);
+  const extended = orb.roles?.find(({ id }) => id === name);
+  return extended !== undefined && (orbRole === name || rank > RANKS.indexOf(extended.extends ?? "user"));
+}
+
 /** Returns whether a caller who may access an entry may also read or set one of its fields. */
 export function mayField(
   field: FieldModel,
@@ -22,11 +36,9 @@ export function mayField(
 ): boolean {
   const names = field.access?.[action];
   if (names === undefined) return true;
-  const rank = RANKS.indexOf(role);
-  return names.some((name) => {
-    if (name === "own") return own || rank >= RANKS.indexOf("admin");
-    if (RANKS.includes(name)) return rank >= RANKS.indexOf(name);
-    const extended = orb.roles?.find(({ id }) => id === name);
-    return extended !== undefined && (orbRole === name || rank > RANKS.indexOf(extended.extends ?? "user"));
-  });
+  return names.some((name) =>
+    name === "own"
+      ? own || RANKS.indexOf(role) >= RANKS.indexOf("admin")
+      : hasRole(name, { role, orbRole }, orb),
+  );
 }

@@ -1,6 +1,6 @@
 /** The pages of the console, in the form that routes and navigation use. */
 import type { ComponentType } from "preact";
-import { type Caller, isPlatformAdmin } from "../api/caller.ts";
+import { type Caller, isPlatformAdmin, writesSome } from "../api/caller.ts";
 import type { TextKey } from "../texts/t.ts";
 import type { IconName } from "../ui/icon.tsx";
 
@@ -30,6 +30,17 @@ export const forAdmins = isPlatformAdmin;
  */
 export const forManagers = (caller: Caller): boolean =>
   isPlatformAdmin(caller) || (caller.orb?.users ?? "none") !== "none";
+
+const BUILT_IN: readonly string[] = ["public", "user", "admin", "owner"];
+
+/**
+ * For pages about change sets: visible to callers who may write some entries, or whose role of the application may be
+ * that of reviewers.
+ */
+export const forAuthors = (caller: Caller): boolean =>
+  isPlatformAdmin(caller) ||
+  (caller.orb !== null && !BUILT_IN.includes(caller.account?.role ?? "public")) ||
+  writesSome(caller);
 
 /**
  * Returns the path of the page that shows sample code for a request to a schema's API.

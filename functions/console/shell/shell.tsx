@@ -15,6 +15,7 @@ import { Link } from "../ui/link.tsx";
 import { crumbs } from "../ui/page.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { AccountMenu } from "./account.tsx";
+import { EditingBar } from "./editing.tsx";
 import type { Route } from "./nav.ts";
 import { usePages } from "./pages.ts";
 import { openPalette, PaletteHost, useKeys } from "./palette.tsx";
@@ -131,6 +132,7 @@ export function Shell({
           <AccountMenu caller={caller} />
         </div>
       </header>
+      {signedIn ? <EditingBar caller={caller} orb={orbId} /> : null}
       {signedIn ? (
         <div class="side">
           <Sidebar {...{ routes, caller, orb, orbId, waiting }} />

@@ -31,6 +31,9 @@ function Item({
   );
 }
 
+/** The pages of an application before its content. */
+const FIRST_PAGES: readonly string[] = ["/orbs/:orb", "/orbs/:orb/changes"];
+
 const isOfOrb = ({ path }: Route) => path.startsWith("/orbs/:orb");
 
 const ICON: Readonly<Record<ModuleType, IconName>> = {
@@ -205,8 +208,8 @@ export function Sidebar({
   waiting: boolean;
 }) {
   const shown = routes.filter(({ nav, visible }) => nav !== undefined && (visible?.(caller) ?? true));
-  const overview = shown.filter(({ path }) => path === "/orbs/:orb");
-  const further = shown.filter((route) => isOfOrb(route) && !overview.includes(route));
+  const first = shown.filter(({ path }) => FIRST_PAGES.includes(path));
+  const further = shown.filter((route) => isOfOrb(route) && !first.includes(route));
   const itemsOf = (some: readonly Route[]) =>
     some.map(({ path, nav }) =>
       nav === undefined ? null : (
@@ -225,7 +228,7 @@ export function Sidebar({
       {orbId === undefined ? null : (
         <section class="nav-orb">
           <h2>{orb === undefined ? orbId : titleOf(orb)}</h2>
-          <ul>{itemsOf(overview)}</ul>
+          <ul>{itemsOf(first)}</ul>
           {orb === undefined ? null : <Content key={orb.id} orb={orb} caller={caller} />}
           {further.length === 0 || waiting ? null : (
             <div class="nav-group">

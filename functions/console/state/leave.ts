@@ -2,6 +2,7 @@
 import { useLayoutEffect, useRef } from "preact/hooks";
 import type { AroundNavHandler, BaseLocationHook } from "wouter-preact";
 import { useBrowserLocation } from "wouter-preact/use-browser-location";
+import { keepChange, pageOf, updateEditing } from "./change.ts";
 
 interface Guard {
   hasChanges: () => boolean;
@@ -51,14 +52,19 @@ const positionIn = (state: unknown): number | undefined => {
 };
 const pathOf = (address: string) => new URL(address, location.href).pathname;
 
-/** Navigates after the user was asked. Does not ask if only the query string changes. */
-export const guarded: AroundNavHandler = (navigate, to, options) => {
+/**
+ * Navigates after the user was asked. Does not ask if only the query string changes, unless the user enters or leaves a
+ * change set. Within an application, the user stays in the set.
+ */
+export const guarded: AroundNavHandler = (navigate, path, options) => {
+  const to = keepChange(path);
   const go = () => {
     if (options?.replace !== true) position++;
     navigate(to, { ...options, state: { position } });
     shown = location.href;
+    updateEditing();
   };
-  if (asking().length === 0 || pathOf(to) === pathOf(shown)) go();
+  if (asking().length === 0 || pageOf(to) === pageOf(shown)) go();
   else
     void mayLeave().then((leave) => {
       if (leave) go();
@@ -86,9 +92,10 @@ function onPop(event: PopStateEvent): void {
   }
   // An entry of an earlier visit may have the same position. The user most likely went back.
   const distance = to - position || -1;
-  if (asking().length === 0 || location.pathname === pathOf(shown)) {
+  if (asking().length === 0 || pageOf(location.href) === pageOf(shown)) {
     position = to;
     shown = location.href;
+    updateEditing();
     return;
   }
   // The browser has already moved to the other entry. Return to the page, so that it stays while the user answers.

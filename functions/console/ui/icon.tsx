@@ -5,6 +5,7 @@ import archive from "lucide:archive";
 import arrowDown from "lucide:arrow-down";
 import arrowUp from "lucide:arrow-up";
 import bookmark from "lucide:bookmark";
+import bot from "lucide:bot";
 import boxes from "lucide:boxes";
 import braces from "lucide:braces";
 import check from "lucide:check";
@@ -25,6 +26,7 @@ import ellipsis from "lucide:ellipsis";
 import externalLink from "lucide:external-link";
 import eye from "lucide:eye";
 import fileText from "lucide:file-text";
+import gitPullRequest from "lucide:git-pull-request";
 import globe from "lucide:globe";
 import house from "lucide:house";
 import info from "lucide:info";
@@ -37,6 +39,7 @@ import lock from "lucide:lock";
 import logOut from "lucide:log-out";
 import mail from "lucide:mail";
 import menu from "lucide:menu";
+import messageSquare from "lucide:message-square";
 import moon from "lucide:moon";
 import pause from "lucide:pause";
 import pencil from "lucide:pencil";
@@ -72,6 +75,7 @@ const ICONS = {
   arrowDown,
   arrowUp,
   bookmark,
+  bot,
   boxes,
   braces,
   check,
@@ -93,6 +97,7 @@ const ICONS = {
   eye,
   fileText,
   filter,
+  gitPullRequest,
   globe,
   history,
   house,
@@ -105,6 +110,7 @@ const ICONS = {
   logOut,
   mail,
   menu,
+  messageSquare,
   moon,
   pause,
   pencil,

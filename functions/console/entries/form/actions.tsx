@@ -25,15 +25,7 @@ interface Act {
   run: () => void;
 }
 
-export function Actions({
-  entry,
-  draft,
-  rights,
-  saving,
-  waiting,
-  path,
-  place,
-}: {
+interface ActionsProps {
   entry: EntryItem | undefined;
   draft: Draft;
   rights: Rights;
@@ -43,25 +35,41 @@ export function Actions({
   /** Path of the schema's entries. */
   path: string;
   place: EntryPlace;
-}) {
-  const [, go] = useLocation();
-  const isChanged = draft.changed.length > 0;
-  const mayPublish = rights.may("publish");
-  const { save, wanted } = waiting;
-  const isUploading = waiting.text !== undefined;
-  const canSave = rights.readOnly === undefined && (isChanged || isUploading || entry === undefined);
-  const newer =
-    entry !== undefined && entry.publishedRevision !== null && entry.publishedRevision < entry.revision;
+  /** Adds the entry to a change set, with the unsaved changes; undefined if there is nothing to add. */
+  onAdd: (() => void) | undefined;
+}
+
+/** Returns the actions that change what visitors see. To unpublish in a change set, the right to update is enough. */
+function stateActs({
+  entry,
+  rights,
+  saving,
+  place,
+  onAdd,
+  newer,
+}: Pick<ActionsProps, "entry" | "rights" | "saving" | "place" | "onAdd"> & { newer: boolean }): Act[] {
+  const inSet = place.change !== undefined;
+  const mayUnpublish = rights.may(inSet ? "update" : "publish");
   const status = entry?.status;
-  const publishable =
-    mayPublish &&
-    status !== "ARCHIVED" &&
-    (canSave || (entry !== undefined && !isChanged && (status !== "PUBLISHED" || newer)));
-  const writes = entry === undefined || isChanged || isUploading;
-  const publishText = t(writes ? "entry.savePublish" : "entry.publish");
-  const more: (Act | false)[] = [
+  const acts: (Act | false)[] = [
+    inSet &&
+      entry !== undefined &&
+      status !== "PUBLISHED" &&
+      status !== "ARCHIVED" &&
+      rights.may("update") && {
+        id: "publishInSet",
+        label: t("entry.publishInSet"),
+        icon: "send",
+        run: () => void saving.move("publish"),
+      },
+    onAdd !== undefined && {
+      id: "addToSet",
+      label: t("changes.add"),
+      icon: "gitPullRequest",
+      run: onAdd,
+    },
     status === "PUBLISHED" &&
-      mayPublish && {
+      mayUnpublish && {
         id: "unpublish",
         label: t("entry.unpublish"),
         icon: "download",
@@ -75,6 +83,7 @@ export function Actions({
         run: () => void saving.move("restore"),
       },
     newer &&
+      !inSet &&
       rights.history &&
       rights.may("update") && {
         id: "discard",
@@ -82,6 +91,18 @@ export function Actions({
         icon: "undo",
         run: () => void saving.restore(entry?.publishedRevision ?? 0),
       },
+  ];
+  return acts.filter((act) => act !== false);
+}
+
+/** Returns the actions of the menu. @param newer whether a draft is beside the live version */
+function actsOf(
+  props: Pick<ActionsProps, "entry" | "rights" | "saving" | "path" | "place" | "onAdd"> & { newer: boolean },
+  go: (to: string) => void,
+): Act[] {
+  const { entry, rights, saving, path, place } = props;
+  const status = entry?.status;
+  const acts: (Act | false)[] = [
     entry !== undefined &&
       rights.may("create") && {
         id: "duplicate",
@@ -119,7 +140,28 @@ export function Actions({
         run: () => void saving.remove(),
       },
   ];
-  const acts = more.filter((act) => act !== false);
+  return [...stateActs(props), ...acts.filter((act) => act !== false)];
+}
+
+export function Actions({ entry, draft, rights, saving, waiting, path, place, onAdd }: ActionsProps) {
+  const [, go] = useLocation();
+  const isChanged = draft.changed.length > 0;
+  /** In a change set, what is saved goes live with the set. To unpublish, the right to update is enough. */
+  const inSet = place.change !== undefined;
+  const mayPublish = !inSet && rights.may("publish");
+  const { save, wanted } = waiting;
+  const isUploading = waiting.text !== undefined;
+  const canSave = rights.readOnly === undefined && (isChanged || isUploading || entry === undefined);
+  const newer =
+    entry !== undefined && entry.publishedRevision !== null && entry.publishedRevision < entry.revision;
+  const status = entry?.status;
+  const publishable =
+    mayPublish &&
+    status !== "ARCHIVED" &&
+    (canSave || (entry !== undefined && !isChanged && (status !== "PUBLISHED" || newer)));
+  const writes = entry === undefined || isChanged || isUploading;
+  const publishText = t(writes ? "entry.savePublish" : "entry.publish");
+  const acts = actsOf({ entry, rights, saving, path, place, onAdd, newer }, go);
   /** Whether to show the button for a new entry. It is hidden while this entry has unsaved changes. */
   const isNext = entry !== undefined && !isChanged && rights.may("create");
   // The user may press a key after a change but before `useCommands` has run again. So commands read the newest values
@@ -138,7 +180,7 @@ export function Actions({
     if (rights.readOnly === undefined)
       own.push({
         id: "entry.save",
-        title: t("entry.saveDraft"),
+        title: t(inSet ? "entry.saveInSet" : "entry.saveDraft"),
         group,
         key: "mod+s",
         run: () => newest.current.canSave && newest.current.save(false),
@@ -160,7 +202,7 @@ export function Actions({
         run: () => go(`${path}/new`),
       });
     return own;
-  }, [names, rights.readOnly, mayPublish, isNext]);
+  }, [names, rights.readOnly, mayPublish, inSet, isNext]);
   if (acts.length === 0 && rights.readOnly !== undefined) return null;
   return (
     <div class="entry-actions">
@@ -184,7 +226,7 @@ export function Actions({
             title={shownKey("mod+s")}
             onClick={() => save(false)}
           >
-            {t("entry.saveDraft")}
+            {t(inSet ? "entry.saveInSet" : "entry.saveDraft")}
           </Button>
         ) : null}
       </div>

@@ -15,6 +15,7 @@ import {
 import { type FieldModel, isRequired, type OrbModel, refsOf, titleField, titleOf } from "../../model/orb.ts";
 import { useAction } from "../../state/action.ts";
 import { keep, refresh } from "../../state/cache.ts";
+import { changeIn } from "../../state/change.ts";
 import { focusSoon } from "../../state/focus.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
@@ -25,7 +26,7 @@ import { type Place, WithSchema } from "../place.tsx";
 import { rightsOf } from "../rights.ts";
 import type { FormContext } from "./parts/context.ts";
 import { Sections } from "./parts/sections.tsx";
-import { useWaiting } from "./waiting.ts";
+import { useWaiting, type Waiting } from "./waiting.ts";
 
 export interface Creation {
   /** The reference field. */
@@ -52,9 +53,51 @@ function startOf({ schema, orb }: Place, name: string): Content {
   return cell === undefined || name === "" ? start : withValue(start, cell, name);
 }
 
+/** The buttons of the dialog. @param props.busy the request that runs */
+function Footer({
+  mayWrite,
+  mayPublish,
+  inSet,
+  busy,
+  waiting,
+  onClose,
+}: {
+  mayWrite: boolean;
+  mayPublish: boolean;
+  inSet: boolean;
+  busy: "save" | "publish" | undefined;
+  waiting: Waiting;
+  onClose: () => void;
+}) {
+  return (
+    <>
+      <Button onClick={onClose}>{t("ui.cancel")}</Button>
+      {mayWrite ? (
+        <Button
+          kind={mayPublish ? "plain" : "primary"}
+          busy={busy === "save" || waiting.wanted === "save"}
+          onClick={() => waiting.save(false)}
+        >
+          {t(inSet ? "entry.saveInSet" : "entry.saveDraft")}
+        </Button>
+      ) : null}
+      {mayWrite && mayPublish ? (
+        <Button
+          kind="primary"
+          busy={busy === "publish" || waiting.wanted === "publish"}
+          onClick={() => waiting.save(true)}
+        >
+          {t("entry.savePublish")}
+        </Button>
+      ) : null}
+    </>
+  );
+}
+
 function Form({ place, creation, onClose }: { place: Place; creation: Creation; onClose: () => void }) {
   const { caller, orb, module, schema } = place;
   const managed = isPlatformAdmin(caller);
+  const change = changeIn(orb.id);
   const rights = useMemo(() => rightsOf(caller, { orb, module, schema }, undefined), [caller, orb, schema]);
   const [content, setContent] = useState(() => startOf(place, creation.name));
   const [checked, setChecked] = useState<readonly Fault[]>([]);
@@ -81,16 +124,20 @@ function Form({ place, creation, onClose }: { place: Place; creation: Creation; 
     if (found.length > 0) return showFault();
     setPublishing(publish);
     await run(async () => {
-      const at = { orb: orb.id, module: module.id, schema: schema.id, managed };
+      const at = { orb: orb.id, module: module.id, schema: schema.id, managed, change };
       const values = valuesToSend(content, fields, orb);
       const made = await createEntry(at, { values, validFrom: null, validTo: null }, publish);
       keep(targetKey({ place: at }, made.id), made);
       refresh(`orbs/${orb.id}/count`);
-      say(t(publish ? "entry.createdPublished" : "entry.created"));
+      say(
+        t(change !== undefined ? "entry.savedInSet" : publish ? "entry.createdPublished" : "entry.created"),
+      );
       onClose();
       creation.pick(made.id);
     });
   };
+  // A new entry in a change set goes live with the set.
+  const mayPublish = change === undefined && rights.may("publish");
   const waiting = useWaiting((publish) => void create(publish));
   const context: FormContext = {
     orb,
@@ -123,27 +170,12 @@ function Form({ place, creation, onClose }: { place: Place; creation: Creation; 
       title={t("entry.newTitle", { name: titleOf(schema) })}
       onClose={onClose}
       actions={
-        <>
-          <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          {rights.readOnly === undefined ? (
-            <Button
-              kind={rights.may("publish") ? "plain" : "primary"}
-              busy={(busy && !publishing) || waiting.wanted === "save"}
-              onClick={() => waiting.save(false)}
-            >
-              {t("entry.saveDraft")}
-            </Button>
-          ) : null}
-          {rights.readOnly === undefined && rights.may("publish") ? (
-            <Button
-              kind="primary"
-              busy={(busy && publishing) || waiting.wanted === "publish"}
-              onClick={() => waiting.save(true)}
-            >
-              {t("entry.savePublish")}
-            </Button>
-          ) : null}
-        </>
+        <Footer
+          {...{ mayPublish, waiting, onClose }}
+          mayWrite={rights.readOnly === undefined}
+          inSet={change !== undefined}
+          busy={busy ? (publishing ? "publish" : "save") : undefined}
+        />
       }
     >
       <form
@@ -151,7 +183,7 @@ function Form({ place, creation, onClose }: { place: Place; creation: Creation; 
         class="entry-form"
         onSubmit={(event) => {
           event.preventDefault();
-          waiting.save(rights.may("publish"));
+          waiting.save(mayPublish);
         }}
       >
         {rights.readOnly === undefined ? null : <p class="hint">{rights.readOnly}</p>}

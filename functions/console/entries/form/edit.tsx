@@ -6,6 +6,7 @@ import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts
 import { newContent } from "../../model/cells.ts";
 import { titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
+import { changeIn } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { LinkButton } from "../../ui/link.tsx";
@@ -18,6 +19,7 @@ import { Editor } from "./editor.tsx";
 async function read(
   { caller, orb, module, schema }: Place,
   id: string,
+  change: string | undefined,
   signal: AbortSignal,
 ): Promise<EntryItem> {
   const place: EntryPlace = {
@@ -25,11 +27,13 @@ async function read(
     module: module.id,
     schema: schema.id,
     managed: isPlatformAdmin(caller),
+    change,
   };
   const at = { module: module.id, schema: schema.id };
   const drafts = (own: boolean) => may(caller, "update", at, own) || may(caller, "publish", at, own);
   const live = () => readEntry(place, id, { signal, query: { revision: "published" } });
   if (!drafts(true)) return live();
+  if (change !== undefined) return readInSet(place, id, signal);
   if (drafts(false)) return readEntry(place, id, { signal });
   // The caller may read only drafts of entries that they created. The published version tells who created the entry. If
   // there is none (404), just try to read the draft.
@@ -42,10 +46,19 @@ async function read(
     : shown;
 }
 
+/** Reads an entry as the set will leave it. A draft beside the live version is no part of the set. */
+async function readInSet(place: EntryPlace, id: string, signal: AbortSignal): Promise<EntryItem> {
+  const shown = await readEntry(place, id, { signal });
+  const { publishedRevision, revision } = shown;
+  if (publishedRevision === null || publishedRevision >= revision) return shown;
+  return readEntry(place, id, { signal, query: { revision: "published" } });
+}
+
 function Entry({ place, id }: { place: Place; id: string }) {
   const { orb, module, schema } = place;
-  const entry = useLoad(`orbs/${orb.id}/entry/${module.id}/${schema.id}/${id}`, (signal) =>
-    read(place, id, signal),
+  const change = changeIn(orb.id);
+  const entry = useLoad(`orbs/${orb.id}/entry/${module.id}/${schema.id}/${id}?${change ?? ""}`, (signal) =>
+    read(place, id, change, signal),
   );
   // Another user may have changed the entry while this page was in the background.
   useLayoutEffect(() => {
@@ -58,7 +71,15 @@ function Entry({ place, id }: { place: Place; id: string }) {
   const path = orbLink(orb.id, "entries", module.id, schema.id);
   const gone = isProblem(entry.error) && (entry.error.status === 404 || entry.error.status === 410);
   if (entry.data !== undefined)
-    return <Editor {...place} entry={entry.data} start={newContent(schema, orb)} onStored={entry.set} />;
+    return (
+      <Editor
+        {...place}
+        key={change ?? ""}
+        entry={entry.data}
+        start={newContent(schema, orb)}
+        onStored={entry.set}
+      />
+    );
   return (
     <Page
       title={id}

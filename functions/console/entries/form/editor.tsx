@@ -15,6 +15,7 @@ import {
   windowCells,
 } from "../../model/cells.ts";
 import {
+  type FieldModel,
   type ModuleModel,
   type OrbModel,
   refsOf,
@@ -23,6 +24,7 @@ import {
   titleOf,
 } from "../../model/orb.ts";
 import { orbLink } from "../../shell/nav.ts";
+import { changeIn } from "../../state/change.ts";
 import { leaveFreely, useLeaveGuard } from "../../state/leave.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
@@ -31,11 +33,12 @@ import { Page } from "../../ui/page.tsx";
 import { faultsOf, otherFaults, ProblemBox } from "../../ui/problem.tsx";
 import { complain } from "../../ui/toast.tsx";
 import { useNames } from "../names.ts";
-import { rightsOf } from "../rights.ts";
+import { type Rights, rightsOf } from "../rights.ts";
 import { Actions } from "./actions.tsx";
+import { Adding, isAddable } from "./adding.tsx";
 import { ConflictDialog } from "./conflict.tsx";
 import { type Creation, CreationDialog, mayCreateTarget } from "./creation.tsx";
-import { useDraft } from "./draft.ts";
+import { type Draft, useDraft } from "./draft.ts";
 import { forgetDraft, keptKey } from "./kept.ts";
 import { focusFault, Notice } from "./notice.tsx";
 import { Panel } from "./panel.tsx";
@@ -47,6 +50,37 @@ import { Schedule } from "./schedule.tsx";
 import { Status } from "./status.tsx";
 import { Variants } from "./variants.tsx";
 import { useWaiting } from "./waiting.ts";
+
+/** Says that unsaved changes were restored after a reload, and lets the user discard them. */
+function Restored({ draft, entry, start }: { draft: Draft; entry: EntryItem | undefined; start: Content }) {
+  return (
+    <Notice icon="info">
+      <p>{t("entry.restoredTyped")}</p>
+      <Button
+        size="small"
+        onClick={() =>
+          draft.begin(
+            entry === undefined
+              ? { revision: 0, content: start }
+              : { revision: entry.revision, content: entry },
+          )
+        }
+      >
+        {t("entry.discardTyped")}
+      </Button>
+    </Notice>
+  );
+}
+
+/**
+ * Returns the fields to send: not those that the caller cannot write, or cannot read and has not changed. The platform
+ * keeps the stored values of fields that are not sent.
+ */
+const sendable = (fields: readonly FieldModel[], { writable, readable }: Rights, { changed }: Draft) =>
+  fields.filter(
+    ({ name }) =>
+      writable.has(name) && (readable.has(name) || changed.some((cell) => cell.field.name === name)),
+  );
 
 export function Editor({
   caller,
@@ -70,7 +104,9 @@ export function Editor({
   const [, go] = useLocation();
   const [search, setSearch] = useSearchParams();
   const managed = isPlatformAdmin(caller);
-  const place: EntryPlace = { orb: orb.id, module: module.id, schema: schema.id, managed };
+  /** The change set into which the form writes. */
+  const change = changeIn(orb.id);
+  const place: EntryPlace = { orb: orb.id, module: module.id, schema: schema.id, managed, change };
   const path = orbLink(orb.id, "entries", module.id, schema.id);
   const rights = useMemo(
     () => rightsOf(caller, { orb, module, schema }, entry),
@@ -82,30 +118,26 @@ export function Editor({
     [],
   );
   const cells = useMemo(() => [...cellsOf({ fields }, orb), ...windows], [schema, orb, rights]);
-  const keyOf = (id: string) => keptKey(caller.account, orb.id, module.id, schema.id, id);
+  const keyOf = (id: string) => keptKey(caller.account, orb.id, change ?? "", module.id, schema.id, id);
   const key = keyOf(entry?.id ?? `new/${search.get("from") ?? ""}`);
   const draft = useDraft({ entry, start, schema, cells, key });
   const nameOf = useNames(caller, orb.id);
   const [target, setTarget] = useState<EntryTarget>();
   const [creation, setCreation] = useState<Creation>();
+  const [adding, setAdding] = useState(false);
   const [revealed, setRevealed] = useState<Content>();
   /** Parse errors of inputs, by the JSON Pointer of the cell (one value in one language and market). */
   const typed = useRef(new Map<string, string>());
   const [checked, setChecked] = useState<readonly Fault[]>([]);
   /** Cells that changed since the last validation. The errors from that validation no longer apply to them. */
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
+  const writable = sendable(fields, rights, draft);
   const saving = useSaving({
     place,
     orb,
     entry,
     draft,
-    // Do not send fields that the caller cannot write, or cannot read and has not changed. The platform keeps the
-    // stored values of fields that are not sent.
-    writable: fields.filter(
-      ({ name }) =>
-        rights.writable.has(name) &&
-        (rights.readable.has(name) || draft.changed.some((cell) => cell.field.name === name)),
-    ),
+    writable,
     onStored: (next) => {
       setRevealed(undefined);
       onStored(next);
@@ -185,7 +217,7 @@ export function Editor({
     market,
     revealed,
     reveal:
-      rights.reveal && entry !== undefined
+      rights.reveal && entry !== undefined && change === undefined
         ? () => readEntry(place, entry.id, { query: { reveal: true } }).then(setRevealed, complain)
         : undefined,
     set: (cell, value) => {
@@ -238,23 +270,7 @@ export function Editor({
       <div class={`entry ${target === undefined ? "" : "with-beside"}`}>
         <div class="entry-main">
           {rights.readOnly === undefined ? null : <Notice icon="lock">{rights.readOnly}</Notice>}
-          {draft.restored ? (
-            <Notice icon="info">
-              <p>{t("entry.restoredTyped")}</p>
-              <Button
-                size="small"
-                onClick={() =>
-                  draft.begin(
-                    entry === undefined
-                      ? { revision: 0, content: start }
-                      : { revision: entry.revision, content: entry },
-                  )
-                }
-              >
-                {t("entry.discardTyped")}
-              </Button>
-            </Notice>
-          ) : null}
+          {draft.restored ? <Restored {...{ draft, entry, start }} /> : null}
           {newer ? (
             <Notice icon="triangleAlert">
               {t("entry.changedMeanwhile", { who: nameOf(entry.updatedBy) })}
@@ -287,7 +303,10 @@ export function Editor({
           {module.type === "RULES" ? <TryRules orb={orb.id} module={module.id} schema={schema.id} /> : null}
         </div>
         <div class="entry-side">
-          <Actions {...{ entry, draft, rights, saving, waiting, path, place }} />
+          <Actions
+            {...{ entry, draft, rights, saving, waiting, path, place }}
+            onAdd={isAddable(place, module, entry, isChanged) ? () => setAdding(true) : undefined}
+          />
           {waiting.text === undefined ? null : (
             <p class="entry-unsaved" role="status">
               {waiting.text}{" "}
@@ -319,6 +338,14 @@ export function Editor({
       {creation === undefined ? null : (
         <CreationDialog creation={creation} onClose={() => setCreation(undefined)} />
       )}
+      {adding && entry !== undefined ? (
+        <Adding
+          {...{ place, entry, draft, writable, path, title }}
+          draftKey={key}
+          source={{ caller, orb, module, schema }}
+          onClose={() => setAdding(false)}
+        />
+      ) : null}
       {saving.meeting === undefined ? null : (
         <ConflictDialog
           {...{ cells, orb }}

@@ -5,6 +5,7 @@ import { readEntry } from "../../api/entries.ts";
 import { type Content, newContent } from "../../model/cells.ts";
 import { shapesOf } from "../../model/orb.ts";
 import type { PageParams } from "../../shell/nav.ts";
+import { changeIn } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { Page } from "../../ui/page.tsx";
@@ -34,8 +35,9 @@ function contentOfCopy(content: Content, { caller, ...place }: Place): Content {
 function Copy({ of: id, place }: { of: string; place: Place }) {
   const { caller, orb, module, schema } = place;
   const managed = isPlatformAdmin(caller);
-  const entry = useLoad(`orbs/${orb.id}/copy/${id}`, (signal) =>
-    readEntry({ orb: orb.id, module: module.id, schema: schema.id, managed }, id, { signal }),
+  const change = changeIn(orb.id);
+  const entry = useLoad(`orbs/${orb.id}/copy/${id}?${change ?? ""}`, (signal) =>
+    readEntry({ orb: orb.id, module: module.id, schema: schema.id, managed, change }, id, { signal }),
   );
   if (entry.data !== undefined)
     return (
@@ -62,13 +64,13 @@ export default function NewEntry({ params }: { params: PageParams }) {
         from === null ? (
           <Editor
             {...place}
-            key={`${place.module.id}/${place.schema.id}`}
+            key={`${place.module.id}/${place.schema.id} ${changeIn(place.orb.id) ?? ""}`}
             entry={undefined}
             start={newContent(place.schema, place.orb)}
             onStored={() => undefined}
           />
         ) : (
-          <Copy key={from} of={from} place={place} />
+          <Copy key={`${from} ${changeIn(place.orb.id) ?? ""}`} of={from} place={place} />
         )
       }
     </WithSchema>

@@ -6,6 +6,7 @@ import { Shown } from "../../fields/shown.tsx";
 import { cellsOf, isEmpty, plainValue, pointerOf, valueAt } from "../../model/cells.ts";
 import { schemaOf, titleField } from "../../model/orb.ts";
 import { orbLink } from "../../shell/nav.ts";
+import { changeIn } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
 import { useOrb } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
@@ -27,8 +28,9 @@ export function Panel({
   const heading = useRef<HTMLHeadingElement>(null);
   const model = useOrb(orb).data;
   const found = schemaOf(model, module, schema);
-  const place = { orb, module, schema, managed };
-  const entry = useLoad(`orbs/${orb}/reference/${orb}/${module}/${schema}/${id}`, (signal) =>
+  const change = changeIn(orb);
+  const place = { orb, module, schema, managed, change };
+  const entry = useLoad(`orbs/${orb}/reference/${orb}/${module}/${schema}/${id}?${change ?? ""}`, (signal) =>
     readTarget(place, id, signal),
   );
   useLayoutEffect(() => {

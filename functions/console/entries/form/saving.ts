@@ -53,6 +53,27 @@ const MOVED: Readonly<Record<EntryMove, TextKey>> = {
   restore: "entry.restored",
 };
 
+/** Returns a function that undoes a save; undefined if the API cannot undo it. */
+function undoOf(
+  place: EntryPlace,
+  before: EntryItem,
+  after: EntryItem,
+  publish: boolean,
+): (() => Promise<EntryItem>) | undefined {
+  // A change set keeps no earlier versions.
+  if (place.change !== undefined) return undefined;
+  const back = () => restoreRevision(place, after, before.revision);
+  if (!publish) return back;
+  if (before.status !== "PUBLISHED") return () => moveEntry(place, after, "unpublish");
+  // The API can restore the earlier published revision only if it was also the newest revision.
+  if (before.publishedRevision !== before.revision) return undefined;
+  return async () => moveEntry(place, await back(), "publish");
+}
+
+/** Returns the text that reports a save. */
+const savedText = (place: EntryPlace, publish: boolean): TextKey =>
+  place.change !== undefined ? "entry.savedInSet" : publish ? "entry.published" : "entry.saved";
+
 export function useSaving({
   place,
   orb,
@@ -75,6 +96,8 @@ export function useSaving({
   onCreated: (entry: EntryItem) => void;
   onRemoved: () => void;
 }): Saving {
+  /** Whether the form writes into a change set, and not the entry itself. */
+  const inSet = place.change !== undefined;
   const [busy, setBusy] = useState<string>();
   const running = useRef(false);
   const [problem, setProblem] = useState<unknown>();
@@ -120,22 +143,12 @@ export function useSaving({
         : { label: t("entry.undo"), run: () => void undo().then(changedLists, complain) },
     );
 
-  /** Returns a function that undoes a save; undefined if the API cannot undo it. */
-  const undoOf = (before: EntryItem, after: EntryItem, publish: boolean) => {
-    const back = () => restoreRevision(place, after, before.revision);
-    if (!publish) return back;
-    if (before.status !== "PUBLISHED") return () => moveEntry(place, after, "unpublish");
-    // The API can restore the earlier published revision only if it was also the newest revision.
-    if (before.publishedRevision !== before.revision) return undefined;
-    return async () => moveEntry(place, await back(), "publish");
-  };
-
   const create = async (change: EntryChange, publish: boolean, sent: Content) => {
     const made = await createEntry(place, change, publish);
     onMade(made, sent);
     draft.begin({ revision: made.revision, content: contentOf(made) });
     changedLists();
-    say(t(publish ? "entry.createdPublished" : "entry.created"));
+    say(t(inSet ? "entry.savedInSet" : publish ? "entry.createdPublished" : "entry.created"));
     onCreated(made);
   };
 
@@ -148,7 +161,7 @@ export function useSaving({
     if (entry === undefined) return create(change, publish, content);
     const next = await updateEntry(place, { id: entry.id, revision }, change, publish);
     stored(next, content);
-    offerUndo(t(publish ? "entry.published" : "entry.saved"), undoOf(entry, next, publish));
+    offerUndo(t(savedText(place, publish)), undoOf(place, entry, next, publish));
   };
 
   const moveTo = async (move: EntryMove) => {
@@ -162,7 +175,8 @@ export function useSaving({
     stored(next, draft.content);
     const back: Partial<Record<EntryMove, EntryMove>> = { unpublish: "publish", archive: "restore" };
     const reverse = move === "publish" && entry.status !== "PUBLISHED" ? "unpublish" : back[move];
-    offerUndo(t(MOVED[move]), reverse === undefined ? undefined : () => moveEntry(place, next, reverse));
+    if (inSet) say(t("entry.savedInSet"));
+    else offerUndo(t(MOVED[move]), reverse === undefined ? undefined : () => moveEntry(place, next, reverse));
   };
 
   return {
@@ -206,7 +220,7 @@ export function useSaving({
         if (entry === undefined) return;
         const sure = await confirm({
           title: t("entry.deleteTitle"),
-          text: t(place.managed ? "entry.deleteText" : "entry.deleteTextUser"),
+          text: t(inSet ? "entry.deleteInSet" : place.managed ? "entry.deleteText" : "entry.deleteTextUser"),
           action: t("entry.delete"),
           danger: true,
         });
@@ -216,7 +230,7 @@ export function useSaving({
           if (!(await agreesToForce(error, t("entry.deleteAnyway")))) throw error;
           await removeEntry(place, target, true);
         });
-        say(t("entry.deleted"));
+        say(t(inSet ? "entry.deletedInSet" : "entry.deleted"));
         onRemoved();
         changedLists();
       }),
@@ -225,7 +239,7 @@ export function useSaving({
         if (entry === undefined) return;
         const next = await restoreRevision(place, { id: entry.id, revision: draft.base.revision }, revision);
         stored(next, draft.content);
-        offerUndo(t("entry.wentBack"), undoOf(entry, next, false));
+        offerUndo(t("entry.wentBack"), undoOf(place, entry, next, false));
       }),
   };
 }

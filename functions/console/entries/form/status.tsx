@@ -2,6 +2,7 @@
  * The state of the entry: what visitors see, who last changed it, and how the draft differs from the published version.
  */
 import { useState } from "preact/hooks";
+import { readOne } from "../../api/batch.ts";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import { type Cell, type Content, differing } from "../../model/cells.ts";
 import type { OrbModel } from "../../model/orb.ts";
@@ -26,6 +27,59 @@ function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
   );
 }
 
+/** Loads the live version of an entry that the user edits in a change set; null if there is none. */
+function useOutside(place: EntryPlace, id: string) {
+  const outside = { ...place, change: undefined };
+  return useLoad(`orbs/${place.orb}/outside/${id}`, async (signal) => {
+    const found = await readOne(outside, id, { fields: ["id"], drafts: true });
+    if (found === null || found.publishedRevision === null) return null;
+    return readEntry(outside, id, { query: { revision: "published" }, signal });
+  });
+}
+
+/** The entry as it will be after the publication of the change set, compared with the live version. */
+function InSet({
+  entry,
+  place,
+  orb,
+  cells,
+  content,
+}: Pick<StatusProps, "entry" | "place" | "orb" | "cells" | "content">) {
+  const [open, setOpen] = useState(false);
+  const { data: live, error } = useOutside(place, entry.id);
+  const before: Content = live ?? { values: {}, validFrom: null, validTo: null };
+  const count = live === undefined ? 0 : differing(cells, before, content).length;
+  return (
+    <section class="card entry-status" aria-label={t("entry.state")}>
+      <p>
+        <StateBadge of={entry} />
+      </p>
+      <p>{t("entry.inSet")}</p>
+      <p class="hint">{t(live === null ? "entry.inSetNew" : "entry.inSetState")}</p>
+      {error === undefined ? null : <ProblemBox error={error} />}
+      {live === undefined ? null : count === 0 ? (
+        <p class="hint">{t("entry.sameAsLive")}</p>
+      ) : (
+        <div class="entry-differs">
+          <p>{t("entry.differsInSet", { count })}</p>
+          <Button size="small" onClick={() => setOpen(true)}>
+            {t("entry.compare")}
+          </Button>
+        </div>
+      )}
+      {open && live !== undefined ? (
+        <Dialog wide title={t("entry.liveAndSet")} onClose={() => setOpen(false)}>
+          <Difference
+            {...{ cells, orb }}
+            before={{ title: t("entry.live"), content: before }}
+            after={{ title: t("entry.proposed"), content }}
+          />
+        </Dialog>
+      ) : null}
+    </section>
+  );
+}
+
 interface StatusProps {
   entry: EntryItem;
   place: EntryPlace;
@@ -40,7 +94,12 @@ interface StatusProps {
   isPublishable: boolean;
 }
 
-export function Status({
+/** The state of the entry; in a change set, the state that the set gives it. */
+export function Status(props: StatusProps) {
+  return props.place.change === undefined ? <OwnStatus {...props} /> : <InSet {...props} />;
+}
+
+function OwnStatus({
   entry,
   place,
   orb,

@@ -17,6 +17,7 @@ import { type Cell, cellsOf, plainValue, windowCells } from "../../model/cells.t
 import { type OrbModel, titleField, titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
 import { refresh } from "../../state/cache.ts";
+import { changeIn } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
@@ -156,8 +157,11 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
   ];
   const named = titleField(schema);
   const title = (named !== undefined && entry !== undefined && plainValue(entry.values[named.name])) || id;
+  // The history is that of the entry itself. A restored revision would not go into the set.
   const changeable =
-    entry !== undefined && rightsOf(caller, { orb, module, schema }, entry).readOnly === undefined;
+    changeIn(orb.id) === undefined &&
+    entry !== undefined &&
+    rightsOf(caller, { orb, module, schema }, entry).readOnly === undefined;
   const onRestore = (revision: number) =>
     void (entry !== undefined && restore(place, entry, revision).then((done) => done && go(page)));
   const tab = search.get("at") !== null || search.get("tab") === "time" ? "time" : "revisions";

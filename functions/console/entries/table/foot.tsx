@@ -58,6 +58,10 @@ interface BulkBarProps {
   /** Set while all entries are being selected. Aborting it cancels the selection. */
   collecting: AbortController | undefined;
   onAct: (act: Act) => void;
+  /** Adds the selected entries to a change set; undefined if the list shows a set, or takes no changes. */
+  onAdd: (() => void) | undefined;
+  /** Whether the actions write into a change set. */
+  inSet: boolean;
   onExport: () => void;
   onSelectAll: () => void;
   onClear: () => void;
@@ -70,6 +74,8 @@ function BulkBar({
   rights,
   collecting,
   onAct,
+  onAdd,
+  inSet,
   onExport,
   onSelectAll,
   onClear,
@@ -98,9 +104,14 @@ function BulkBar({
               class={act === "delete" ? "bad-text" : ""}
               onClick={() => onAct(act)}
             >
-              {t(`table.${act}`)}
+              {t(inSet && act === "publish" ? "entry.publishInSet" : `table.${act}`)}
             </Button>
           ))}
+      {onAdd === undefined || collecting !== undefined ? null : (
+        <Button size="small" icon="gitPullRequest" onClick={onAdd}>
+          {t("changes.add")}
+        </Button>
+      )}
       <Button size="small" icon="download" onClick={onExport}>
         {t("table.export")}
       </Button>

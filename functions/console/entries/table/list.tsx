@@ -5,9 +5,15 @@ import { type EntryPlace, listEntries } from "../../api/entries.ts";
 import { sessionEnded } from "../../api/http.ts";
 import type { FieldModel, OrbModel, SchemaModel } from "../../model/orb.ts";
 import { codeLink } from "../../shell/nav.ts";
+import { refresh } from "../../state/cache.ts";
+import { setsKey } from "../../state/change.ts";
 import { useCommands } from "../../state/commands.ts";
+import { leaveFreely } from "../../state/leave.ts";
 import { useLoad } from "../../state/load.ts";
+import { useCaller } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
+import { say } from "../../ui/toast.tsx";
+import { AddDialog, hasDraft } from "../add.tsx";
 import type { Rights } from "./bulk/bulk.ts";
 import { BulkDialog, type BulkTask } from "./bulk/bulk-dialog.tsx";
 import { ExportDialog } from "./bulk/export-dialog.tsx";
@@ -101,7 +107,8 @@ function useListRows(
   const grid = useRef<GridHandle>(null);
   const conditions = listQuery({ view, drafts });
   const total = useTotal(place, conditions);
-  const possible = isServed(orb, place) && total.data !== undefined && total.data <= MOST;
+  const isLive = place.change === undefined && isServed(orb, place);
+  const possible = isLive && total.data !== undefined && total.data <= MOST;
   const paused = selection.selected.size > 0;
   const { following, news, begin } = useFollow(list, { place, view, drafts }, { possible, paused });
   const [changes, clearChanges] = useChanges(rows, () => shown.current, !following);
@@ -213,6 +220,47 @@ function Frame({
   );
 }
 
+/** Adds the selected entries that have a draft to a change set, and shows the list in it. */
+function Adding({
+  listed,
+  props,
+  view,
+  onClose,
+}: {
+  listed: Listed;
+  props: ListProps;
+  view: View;
+  onClose: () => void;
+}) {
+  const { place, schema, orb, base } = props;
+  const { selection } = listed;
+  const caller = useCaller(orb.id).data;
+  const [, go] = useLocation();
+  const module = orb.modules.find(({ id }) => id === place.module);
+  if (caller === undefined || module === undefined) return null;
+  const drafts = [...selection.selected.values()].filter(hasDraft);
+  return (
+    <AddDialog
+      {...{ place, onClose }}
+      source={{ caller, orb, module, schema }}
+      ids={drafts.map(({ id }) => id)}
+      skipped={selection.selected.size - drafts.length}
+      nameOf={(id) => {
+        const row = selection.selected.get(id);
+        return row === undefined ? id : nameOf(row, schema, orb, view);
+      }}
+      onAdded={(set) => {
+        say(t("changes.added", { count: drafts.length }));
+        selection.clear();
+        refresh(setsKey(orb.id));
+        onClose();
+        leaveFreely();
+        go(`${base}?change=${encodeURIComponent(set)}`);
+      }}
+    />
+  );
+}
+
 /** The dialogs that act on the selected entries, or on all entries of the list. */
 function Dialogs({
   listed,
@@ -220,6 +268,7 @@ function Dialogs({
   view,
   task,
   exporting,
+  adding,
   filtered,
   onClose,
 }: {
@@ -228,6 +277,7 @@ function Dialogs({
   view: View;
   task: BulkTask | undefined;
   exporting: boolean;
+  adding: boolean;
   filtered: boolean;
   onClose: () => void;
 }) {
@@ -249,6 +299,7 @@ function Dialogs({
           }}
         />
       )}
+      {adding ? <Adding {...{ listed, props, view, onClose }} /> : null}
       {exporting ? (
         <ExportDialog
           {...{ place, schema, orb, onClose }}
@@ -269,6 +320,8 @@ export function List(props: ListProps) {
   const { rows, selection, range, total, refresh, news, conditions } = listed;
   const [task, setTask] = useState<BulkTask>();
   const [exporting, setExporting] = useState(false);
+  const [adding, setAdding] = useState(false);
+  const inSet = place.change !== undefined;
   const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useListCommands(listed, code);
   const change = (part: Partial<View>, replace = false) => {
@@ -314,16 +367,19 @@ export function List(props: ListProps) {
           total={total.data}
           collecting={selection.collecting}
           onAct={(act) => setTask({ act, items: selected })}
+          inSet={inSet}
+          onAdd={!inSet && !rights.fixed && rights.drafts ? () => setAdding(true) : undefined}
           onExport={() => setExporting(true)}
           onSelectAll={() => void selection.selectAll(conditions)}
           onClear={selection.clear}
         />
       )}
       <Dialogs
-        {...{ listed, props, view, task, exporting, filtered }}
+        {...{ listed, props, view, task, exporting, adding, filtered }}
         onClose={() => {
           setTask(undefined);
           setExporting(false);
+          setAdding(false);
         }}
       />
     </div>
@@ -336,7 +392,7 @@ function useTotal(place: EntryPlace, conditions: URLSearchParams) {
   query.delete("sort");
   query.set("count", "true");
   query.set("limit", "1");
-  const key = `entries/${place.orb}/${place.module}/${place.schema}?${query}`;
+  const key = `entries/${place.orb}/${place.module}/${place.schema}/${place.change ?? ""}?${query}`;
   return useLoad(key, async (signal) => {
     const { total, totalExact } = await listEntries(place, { query, signal });
     return totalExact === false ? undefined : total;

@@ -4,6 +4,7 @@ import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
 import { type OrbModel, type SchemaModel, schemaOf, titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
+import { changeIn } from "../../state/change.ts";
 import { useCommands } from "../../state/commands.ts";
 import { useCaller, useOrb } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
@@ -15,7 +16,12 @@ import type { Rights } from "./bulk/bulk.ts";
 import { ImportDialog } from "./bulk/import-dialog.tsx";
 import { List } from "./list.tsx";
 
-function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, schema: SchemaModel): Rights {
+/** @param change the change set that the list shows: to publish in it, the right to update is enough */
+function rightsOf(
+  caller: Caller | undefined,
+  orb: OrbModel,
+  { module, schema, change }: { module: string; schema: SchemaModel; change: string | undefined },
+): Rights {
   const place = { module, schema: schema.id };
   const { type } = orb.modules.find(({ id }) => id === module) ?? {};
   // Transaction records are immutable, and settings belong to accounts, so this table cannot change them.
@@ -25,14 +31,17 @@ function rightsOf(caller: Caller | undefined, orb: OrbModel, module: string, sch
   return {
     fixed,
     create: can("create"),
-    publish: can("publish"),
+    publish: can(change === undefined ? "publish" : "update"),
     remove: can("delete"),
     drafts: fixed || can("update") || can("publish"),
   };
 }
 
-/** @param create whether the caller may create entries */
-function useTableCommands(create: boolean, base: string, onImport: () => void): void {
+/**
+ * @param create whether the caller may create entries
+ * @param onImport undefined if the list takes no imports
+ */
+function useTableCommands(create: boolean, base: string, onImport: (() => void) | undefined): void {
   const [, go] = useLocation();
   const group = t("table.group");
   useCommands(
@@ -40,10 +49,12 @@ function useTableCommands(create: boolean, base: string, onImport: () => void): 
       create
         ? [
             { id: "table.new", title: t("table.newEntry"), group, key: "n", run: () => go(`${base}/new`) },
-            { id: "table.import", title: t("table.importTitle"), group, run: onImport },
+            ...(onImport === undefined
+              ? []
+              : [{ id: "table.import", title: t("table.importTitle"), group, run: onImport }]),
           ]
         : [],
-    [create, base],
+    [create, base, onImport === undefined],
   );
 }
 
@@ -52,15 +63,18 @@ export default function EntriesTable({ params }: { params: PageParams }) {
   const caller = useCaller(orbId).data;
   const orb = useOrb(orbId);
   const schema = schemaOf(orb.data, module, schemaId);
+  const change = changeIn(orbId);
   const rights =
-    orb.data === undefined || schema === undefined ? undefined : rightsOf(caller, orb.data, module, schema);
+    orb.data === undefined || schema === undefined
+      ? undefined
+      : rightsOf(caller, orb.data, { module, schema, change });
   const base = orbLink(orbId, "entries", module, schemaId);
   const create = rights?.create === true;
-  const place = { orb: orbId, module, schema: schemaId, managed: isPlatformAdmin(caller) };
+  const place = { orb: orbId, module, schema: schemaId, managed: isPlatformAdmin(caller), change };
   const [importing, setImporting] = useState(false);
   /** Incremented when the list must load again from its start. */
   const [version, setVersion] = useState(0);
-  useTableCommands(create, base, () => setImporting(true));
+  useTableCommands(create, base, change === undefined ? () => setImporting(true) : undefined);
   return (
     <Page
       title={schema === undefined ? schemaId : titleOf(schema)}
@@ -69,14 +83,16 @@ export default function EntriesTable({ params }: { params: PageParams }) {
       actions={
         create ? (
           <>
-            <Button
-              icon="upload"
-              aria-label={t("table.import")}
-              title={t("table.importTitle")}
-              onClick={() => setImporting(true)}
-            >
-              <span class="wide-only">{t("table.import")}</span>
-            </Button>
+            {change === undefined ? (
+              <Button
+                icon="upload"
+                aria-label={t("table.import")}
+                title={t("table.importTitle")}
+                onClick={() => setImporting(true)}
+              >
+                <span class="wide-only">{t("table.import")}</span>
+              </Button>
+            ) : null}
             <LinkButton to={`${base}/new`} icon="plus" kind="primary">
               {t("table.newEntry")}
             </LinkButton>
@@ -92,7 +108,12 @@ export default function EntriesTable({ params }: { params: PageParams }) {
               <LinkButton to={orbLink(orbId)}>{t("table.toOrb")}</LinkButton>
             </Empty>
           ) : (
-            <List key={base} version={version} {...{ place, schema, rights, base }} orb={data} />
+            <List
+              key={`${base} ${change ?? ""}`}
+              version={version}
+              {...{ place, schema, rights, base }}
+              orb={data}
+            />
           )
         }
       </Shows>

@@ -11,6 +11,7 @@ import {
   schemaOf,
   titleField,
 } from "../../model/orb.ts";
+import { changeIn } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
 import { useCaller, useOrb } from "../../state/session.ts";
 
@@ -32,7 +33,7 @@ export function useTarget(ref: string | undefined): Target | undefined {
   if (caller === undefined || (data === undefined && error === undefined)) return undefined;
   const model = schemaOf(data, module, schema);
   return {
-    place: { orb, module, schema, managed: isPlatformAdmin(caller) },
+    place: { orb, module, schema, managed: isPlatformAdmin(caller), change: changeIn(orb) },
     model,
     field: nameField(model),
     drafts: may(caller, "update", { module, schema }) || may(caller, "publish", { module, schema }),
@@ -49,8 +50,10 @@ function nameField(model: SchemaModel | undefined): FieldModel | undefined {
 }
 
 /** Returns the cache key of a referenced entry. */
-export const targetKey = ({ place: { orb, module, schema } }: Pick<Target, "place">, id: string): string =>
-  `orbs/${orb}/name/${module}/${schema}/${id}`;
+export const targetKey = (
+  { place: { orb, module, schema, change = "" } }: Pick<Target, "place">,
+  id: string,
+): string => `orbs/${orb}/name/${module}/${schema}/${id}?${change}`;
 
 /** Reads a referenced entry with its name. Entries that are shown at the same time share a request. */
 export function useEntry(target: Target | undefined, id: string) {

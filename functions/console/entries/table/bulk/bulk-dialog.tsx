@@ -46,6 +46,10 @@ function sayDone(
   before: readonly Row[],
   { changed }: Outcome,
 ): void {
+  if (place.change !== undefined) {
+    say(t("table.inSetDone", { count: changed.size }));
+    return;
+  }
   const back = inverse(act, before);
   const now = [...changed.values()].filter((item) => item !== undefined);
   const undo = async (how: Act) => {
@@ -97,7 +101,7 @@ function useBulk(props: BulkProps) {
 }
 
 export function BulkDialog(props: BulkProps) {
-  const { task, nameOf, linkOf, onClose } = props;
+  const { task, place, nameOf, linkOf, onClose } = props;
   const { act, items } = task;
   const { done, total, outcome, run, stop } = useBulk(props);
   const fitting = items.filter((item) => allows(act, item));
@@ -137,7 +141,7 @@ export function BulkDialog(props: BulkProps) {
           <Progress done={done / total} label={t("table.progress", { done, total })} />
         ) : (
           <>
-            <p>{t(`table.${act}Text`)}</p>
+            <p>{t(place.change === undefined ? `table.${act}Text` : "table.inSetText")}</p>
             {skipped === 0 ? null : <p class="hint">{t("table.skipped", { count: skipped })}</p>}
           </>
         )}

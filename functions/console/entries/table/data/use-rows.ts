@@ -52,7 +52,7 @@ export function useRows(input: RowsInput): Kept {
   query.set("fields", names.size === 0 ? "id" : [...names].join(","));
   const references = columns.filter(({ type, list }) => type === "reference" && list !== true);
   if (references.length > 0) query.set("expand", references.map(({ name }) => name).join(","));
-  const key = `${place.orb}/${place.module}/${place.schema}?${query}`;
+  const key = `${place.orb}/${place.module}/${place.schema}/${place.change ?? ""}?${query}`;
 
   const state = useMemo((): Kept => {
     if (kept?.key === key) {

@@ -1,0 +1,221 @@
+/** Requests about change sets: pending versions of entries that are reviewed and published together. */
+import { get, pathOf, post, remove, send } from "./http.ts";
+import { orbPath, type Page } from "./orbs.ts";
+
+/** The change sets of an application. */
+export interface ChangesPlace {
+  orb: string;
+  /** Whether the caller is a platform admin. */
+  managed: boolean;
+}
+
+export type ChangeState =
+  | "OPEN"
+  | "IN_REVIEW"
+  | "APPROVED"
+  | "SCHEDULED"
+  | "PUBLISHED"
+  | "REVERTED"
+  | "CLOSED";
+
+export interface Approval {
+  by: string;
+  at: string;
+  /** Hash of the content that was approved. */
+  hash: string;
+  comment: string | null;
+}
+
+export interface ReviewRule {
+  approvals: number;
+  /** Approvals of the present content that count. */
+  given: number;
+  /** Roles whose accounts may approve. */
+  by: readonly string[];
+  module?: string;
+  schema?: string;
+  /** Whether the authors of the set may not approve. */
+  notAuthor: boolean;
+}
+
+/** A change set, as in lists. */
+export interface ListedChange {
+  id: string;
+  title: string;
+  description: string | null;
+  state: ChangeState;
+  revision: number;
+  createdAt: string;
+  createdBy: string;
+  /** The handler, or the API token, with which the account opened the set. */
+  through?: string;
+  token?: string;
+  changedAt: string;
+  changedBy: string;
+  approvals: readonly Approval[];
+  /** When the set is to be published. It is, if the state is `SCHEDULED`; otherwise it waits for approvals. */
+  publishAt: string | null;
+  /** Why the set was not published at the planned time. */
+  refused: { publishAt: string; detail: string } | null;
+  rejection: { by: string; at: string; comment: string } | null;
+  published: { by: string; at: string; hash: string } | null;
+  /** Ids of the set that this one takes back, and of the one that took it back. */
+  reverts?: string;
+  revertedBy?: string;
+}
+
+export interface ChangeSet extends ListedChange {
+  /** Hash of the content. Each write into the set changes it. */
+  hash: string;
+  /** Number of entries in the set. */
+  entries: number;
+  review: readonly ReviewRule[];
+}
+
+export type ChangeAct = "publish" | "unpublish" | "archive" | "restore" | "delete";
+
+/** A field that a set changes. */
+export interface FieldDiff {
+  /** The field, or `validFrom` or `validTo`. */
+  name: string;
+  base: unknown;
+  now: unknown;
+  proposed: unknown;
+}
+
+/** An entry in a set, compared with the orb. */
+export interface EntryDiff {
+  module: string;
+  schema: string;
+  id: string;
+  act: ChangeAct;
+  /** Number of the version within the set. */
+  revision: number;
+  /** Number of the revision from which the version was made; null for a new entry. */
+  base: number | null;
+  /** The entry as it is; null if there is none. */
+  now: { revision: number; status: string } | null;
+  changedAt: string;
+  changedBy: string;
+  through?: string;
+  fields: readonly FieldDiff[];
+  /** JSON Pointers of what was changed both in the set and in the orb. An empty one means the whole entry. */
+  conflicts: readonly string[];
+}
+
+export interface DiffPage extends Page<EntryDiff> {
+  /** Number of entries of the page that the caller may not read. */
+  hidden: number;
+}
+
+export interface ChangeComment {
+  id: string;
+  text: string;
+  /** The entry that it is about, as `module/schema/id`, and the field of the entry. */
+  entry: string | null;
+  field: string | null;
+  at: string;
+  by: string;
+  through?: string;
+  token?: string;
+  resolved: { by: string; at: string } | null;
+}
+
+const changesPath = ({ orb, managed }: ChangesPlace): string =>
+  managed ? `${orbPath(orb)}/changes` : `/api${pathOf(orb, "changes")}`;
+const changePath = (place: ChangesPlace, id: string): string => `${changesPath(place)}${pathOf(id)}`;
+
+/** Lists the sets that the caller may read, newest first. */
+export const listChanges = (
+  place: ChangesPlace,
+  options: { state?: string | undefined; limit: number; cursor?: string | undefined },
+  signal?: AbortSignal,
+): Promise<Page<ListedChange>> => {
+  const { state, ...query } = options;
+  return get(changesPath(place), { query: { ...query, "filter[state]": state }, signal });
+};
+
+export const readChange = (place: ChangesPlace, id: string, signal?: AbortSignal): Promise<ChangeSet> =>
+  get(changePath(place, id), { signal });
+
+export const openChange = (
+  place: ChangesPlace,
+  set: { title: string; description?: string },
+): Promise<ChangeSet> => post(changesPath(place), set);
+
+type Found = Pick<ListedChange, "id" | "revision">;
+
+/** Changes the title and the description of a set, or the time at which it is to be published. */
+export async function updateChange(
+  place: ChangesPlace,
+  { id, revision }: Found,
+  change: { title: string; description: string | null } | { publishAt: string | null },
+): Promise<void> {
+  await send("PATCH", changePath(place, id), change, { revision });
+}
+
+export const closeChange = (place: ChangesPlace, { id, revision }: Found): Promise<void> =>
+  remove(changePath(place, id), { revision });
+
+export const requestReview = (place: ChangesPlace, id: string): Promise<ChangeSet> =>
+  post(`${changePath(place, id)}/review`);
+
+/** Returns whether a set can still be changed and published. */
+export const isActive = ({ state }: Pick<ListedChange, "state">): boolean =>
+  state === "OPEN" || state === "IN_REVIEW" || state === "APPROVED" || state === "SCHEDULED";
+
+/** @param hash the content that the caller has seen */
+export const approveChange = (
+  place: ChangesPlace,
+  { id, hash }: Pick<ChangeSet, "id" | "hash">,
+  comment: string | undefined,
+): Promise<ChangeSet> => post(`${changePath(place, id)}/approve`, { hash, comment });
+
+export const rejectChange = (place: ChangesPlace, id: string, comment: string): Promise<ChangeSet> =>
+  post(`${changePath(place, id)}/reject`, { comment });
+
+/** @param hash the content that the caller has seen */
+export const publishChange = (
+  place: ChangesPlace,
+  { id, hash }: Pick<ChangeSet, "id" | "hash">,
+): Promise<{ items: readonly unknown[] }> => post(`${changePath(place, id)}/publish`, { hash });
+
+/** Opens a set that takes back what a published set has changed. */
+export const revertChange = (place: ChangesPlace, id: string): Promise<ChangeSet> =>
+  post(`${changePath(place, id)}/revert`);
+
+/** Compares a page of the entries of a set with those of the orb. */
+export const diffChange = (
+  place: ChangesPlace,
+  id: string,
+  options: { limit: number; cursor?: string | undefined },
+  signal?: AbortSignal,
+): Promise<DiffPage> => get(`${changePath(place, id)}/diff`, { query: options, signal });
+
+export const takeOut = (place: ChangesPlace, id: string, entry: string): Promise<void> =>
+  remove(`${changePath(place, id)}/entries${pathOf(entry)}`);
+
+/** Solves the conflicts of an entry. @param keep for each conflict, which value stays */
+export const rebaseEntry = (
+  place: ChangesPlace,
+  set: string,
+  { id, revision }: Pick<EntryDiff, "id" | "revision">,
+  keep: Readonly<Record<string, "change" | "live">>,
+): Promise<void> => post(`${changePath(place, set)}/entries${pathOf(id)}/rebase`, { keep }, { revision });
+
+export const listComments = (
+  place: ChangesPlace,
+  id: string,
+  cursor: string | undefined,
+  signal?: AbortSignal,
+): Promise<Page<ChangeComment>> =>
+  get(`${changePath(place, id)}/comments`, { query: { limit: 200, cursor }, signal });
+
+export const addComment = (
+  place: ChangesPlace,
+  id: string,
+  comment: { text: string; entry?: string | undefined; field?: string | undefined },
+): Promise<ChangeComment> => post(`${changePath(place, id)}/comments`, comment);
+
+export const resolveComment = (place: ChangesPlace, id: string, comment: string): Promise<ChangeComment> =>
+  post(`${changePath(place, id)}/comments${pathOf(comment)}/resolve`);

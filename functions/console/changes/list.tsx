@@ -1,0 +1,250 @@
+/** The change sets of an application. Those that wait for the caller come first. */
+import { useState } from "preact/hooks";
+import { useLocation, useSearchParams } from "wouter-preact";
+import { writesSome } from "../api/caller.ts";
+import {
+  type ChangeSet,
+  type ChangeState,
+  type ChangesPlace,
+  type ListedChange,
+  listChanges,
+  openChange,
+  readChange,
+} from "../api/changes.ts";
+import { titleOf } from "../model/orb.ts";
+import { orbLink, type PageParams } from "../shell/nav.ts";
+import { setsKey } from "../state/change.ts";
+import { leaveFreely } from "../state/leave.ts";
+import { useLoad } from "../state/load.ts";
+import { LOCALE, t } from "../texts/t.ts";
+import { Button } from "../ui/button.tsx";
+import { Link } from "../ui/link.tsx";
+import { Page } from "../ui/page.tsx";
+import { Empty, Shows } from "../ui/states.tsx";
+import { Pager } from "../ui/table.tsx";
+import { Time } from "../ui/time.tsx";
+import { Author, SetState, TitleDialog } from "./parts.tsx";
+import { type InOrb, refreshSets, useInOrb, waitsFor } from "./place.ts";
+
+/** Number of sets on a page. The number of entries of each is read with a request of its own. */
+const PAGE = 20;
+const STATES: readonly ChangeState[] = [
+  "OPEN",
+  "IN_REVIEW",
+  "APPROVED",
+  "SCHEDULED",
+  "PUBLISHED",
+  "REVERTED",
+  "CLOSED",
+];
+
+/** The number of entries in a set. The list does not contain it. */
+function EntryCount({ place, id }: { place: ChangesPlace; id: string }) {
+  const { data } = useLoad(setsKey(place.orb, id, "set"), (signal) => readChange(place, id, signal));
+  return (
+    <span class="change-count">{data === undefined ? "" : t("orb.entries", { count: data.entries })}</span>
+  );
+}
+
+function Item({ place, set }: { place: ChangesPlace; set: ListedChange }) {
+  const { orb } = place;
+  return (
+    <li>
+      <div class="change-name">
+        <Link to={orbLink(orb, "changes", set.id)}>
+          <bdi>{set.title}</bdi>
+        </Link>
+        <SetState state={set.state} />
+      </div>
+      <p class="hint">
+        <Author orb={orb} by={set.createdBy} token={set.token} through={set.through} /> ·{" "}
+        <Time at={set.changedAt} /> · <EntryCount {...{ place }} id={set.id} />
+      </p>
+    </li>
+  );
+}
+
+/** Number of scheduled sets that the calendar reads. */
+const PLANNED = 100;
+const days = new Intl.DateTimeFormat(LOCALE, {
+  weekday: "long",
+  day: "numeric",
+  month: "long",
+  year: "numeric",
+});
+const times = new Intl.DateTimeFormat(LOCALE, { timeStyle: "short" });
+
+/** The sets that go live at a time, by day. */
+function Calendar({ place }: { place: ChangesPlace }) {
+  const { data } = useLoad(setsKey(place.orb, "planned"), (signal) =>
+    listChanges(place, { state: "SCHEDULED", limit: PLANNED }, signal),
+  );
+  const planned = (data?.items ?? [])
+    .flatMap(({ publishAt, ...set }) => (publishAt === null ? [] : [{ ...set, at: new Date(publishAt) }]))
+    .sort((one, other) => one.at.getTime() - other.at.getTime());
+  if (planned.length === 0) return null;
+  const byDay = new Map<string, typeof planned>();
+  for (const set of planned) byDay.set(days.format(set.at), [...(byDay.get(days.format(set.at)) ?? []), set]);
+  return (
+    <section class="card change-calendar" aria-labelledby="planned">
+      <h2 id="planned">{t("changes.calendar")}</h2>
+      <dl>
+        {[...byDay].map(([day, sets]) => (
+          <div key={day}>
+            <dt>{day}</dt>
+            {sets.map(({ id, title, at }) => (
+              <dd key={id}>
+                <time dateTime={at.toISOString()}>{times.format(at)}</time>{" "}
+                <Link to={orbLink(place.orb, "changes", id)}>
+                  <bdi>{title}</bdi>
+                </Link>
+              </dd>
+            ))}
+          </div>
+        ))}
+      </dl>
+    </section>
+  );
+}
+
+/** Reads the newest sets in review, with what their rules still demand. */
+async function readWaiting(place: ChangesPlace, signal: AbortSignal): Promise<ChangeSet[]> {
+  const { items } = await listChanges(place, { state: "IN_REVIEW", limit: PAGE }, signal);
+  return Promise.all(items.map(({ id }) => readChange(place, id, signal)));
+}
+
+/** The sets in review that the caller may approve. */
+function Inbox({ place, caller, orb }: InOrb) {
+  const { data } = useLoad(setsKey(place.orb, "waiting"), (signal) => readWaiting(place, signal));
+  if (data === undefined || caller === undefined || orb === undefined) return null;
+  const waiting = data.filter((set) => waitsFor(caller, orb, set));
+  if (waiting.length === 0) return null;
+  return (
+    <section class="card change-inbox" aria-labelledby="waiting">
+      <h2 id="waiting">{t("changes.waiting")}</h2>
+      <ul class="change-list">
+        {waiting.map((set) => (
+          <Item key={set.id} {...{ place, set }} />
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** Opens a set, and shows it. */
+function Opening({ place, onClose }: { place: ChangesPlace; onClose: () => void }) {
+  const [, go] = useLocation();
+  return (
+    <TitleDialog
+      title={t("changes.open")}
+      action={t("changes.openAction")}
+      start={{ title: "", description: "" }}
+      onClose={onClose}
+      onSend={async ({ title, description }) => {
+        const { id } = await openChange(place, {
+          title,
+          ...(description.trim() === "" ? {} : { description }),
+        });
+        refreshSets(place.orb);
+        onClose();
+        leaveFreely();
+        go(orbLink(place.orb, "changes", id));
+      }}
+    />
+  );
+}
+
+/** The list of one state or of all, page by page. */
+function Sets({ place, onOpen }: { place: ChangesPlace; onOpen: (() => void) | undefined }) {
+  const [search, setSearch] = useSearchParams();
+  const [cursors, setCursors] = useState<readonly string[]>([]);
+  const state = STATES.find((one) => one === search.get("state"));
+  const cursor = cursors.at(-1);
+  const sets = useLoad(setsKey(place.orb, `list?state=${state ?? ""}&cursor=${cursor ?? ""}`), (signal) =>
+    listChanges(place, { state, limit: PAGE, cursor }, signal),
+  );
+  const choose = (chosen: string) => {
+    setCursors([]);
+    setSearch(
+      (now) => {
+        const next = new URLSearchParams(now);
+        if (chosen === "") next.delete("state");
+        else next.set("state", chosen);
+        return next;
+      },
+      { replace: true },
+    );
+  };
+  return (
+    <section class="change-sets" aria-labelledby="sets">
+      <div class="change-sets-head">
+        <h2 id="sets">{t("changes.all")}</h2>
+        <select
+          aria-label={t("table.state")}
+          value={state ?? ""}
+          onChange={(event) => choose(event.currentTarget.value)}
+        >
+          <option value="">{t("table.anyState")}</option>
+          {STATES.map((one) => (
+            <option key={one} value={one}>
+              {t(`changes.state-${one}`)}
+            </option>
+          ))}
+        </select>
+      </div>
+      <Shows of={sets}>
+        {({ items, nextCursor }) =>
+          items.length === 0 && nextCursor === null && cursors.length === 0 ? (
+            <Empty icon="gitPullRequest" title={t(state === undefined ? "changes.none" : "changes.noneSuch")}>
+              <p>{t("changes.noneText")}</p>
+              {onOpen === undefined || state !== undefined ? null : (
+                <Button kind="primary" icon="plus" onClick={onOpen}>
+                  {t("changes.open")}
+                </Button>
+              )}
+            </Empty>
+          ) : (
+            <>
+              <ul class="change-list card">
+                {items.map((set) => (
+                  <Item key={set.id} {...{ place, set }} />
+                ))}
+              </ul>
+              <Pager cursors={cursors} next={nextCursor} onChange={setCursors} />
+            </>
+          )
+        }
+      </Shows>
+    </section>
+  );
+}
+
+export default function Changes({ params: { orb: id = "" } }: { params: PageParams }) {
+  const inOrb = useInOrb(id);
+  const { place, caller, orb } = inOrb;
+  const [opening, setOpening] = useState(false);
+  const onOpen = writesSome(caller) ? () => setOpening(true) : undefined;
+  return (
+    <Page
+      title={t("nav.changes")}
+      lead={t("changes.lead")}
+      path={[{ label: orb === undefined ? id : titleOf(orb), to: orbLink(id) }]}
+      actions={
+        onOpen === undefined ? undefined : (
+          <Button kind="primary" icon="plus" onClick={onOpen}>
+            {t("changes.open")}
+          </Button>
+        )
+      }
+    >
+      {caller === undefined ? null : (
+        <>
+          <Inbox {...inOrb} />
+          <Calendar place={place} />
+          <Sets {...{ place, onOpen }} />
+        </>
+      )}
+      {opening ? <Opening place={place} onClose={() => setOpening(false)} /> : null}
+    </Page>
+  );
+}

@@ -1,0 +1,257 @@
+/** Adds entries to a change set: their drafts, or what the user has typed in the form. */
+import { useState } from "preact/hooks";
+import { useLocation } from "wouter-preact";
+import type { Caller } from "../api/caller.ts";
+import {
+  type ChangesPlace,
+  diffChange,
+  isActive,
+  type ListedChange,
+  listChanges,
+  openChange,
+} from "../api/changes.ts";
+import {
+  type EntryChange,
+  type EntryItem,
+  type EntryPlace,
+  moveEntry,
+  readEntry,
+  updateEntry,
+} from "../api/entries.ts";
+import { valuesToSend } from "../model/cells.ts";
+import type { OrbModel, SchemaModel } from "../model/orb.ts";
+import { orbLink } from "../shell/nav.ts";
+import { useAction } from "../state/action.ts";
+import { setsKey } from "../state/change.ts";
+import { useLoad } from "../state/load.ts";
+import { t } from "../texts/t.ts";
+import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
+import { SelectField, TextField } from "../ui/form.tsx";
+import { faultAt, faultsOf, ProblemBox, wordsOf } from "../ui/problem.tsx";
+import { Shows } from "../ui/states.tsx";
+import { rightsOf } from "./rights.ts";
+
+/** Sets that the dialog offers, and entries of a page of a comparison. */
+const SETS = 100;
+const PAGE = 100;
+
+/** Returns the ids of the entries that a set contains already. */
+async function idsIn(place: ChangesPlace, set: string): Promise<ReadonlySet<string>> {
+  const ids = new Set<string>();
+  let cursor: string | undefined;
+  do {
+    const page = await diffChange(place, set, { limit: PAGE, cursor });
+    for (const { id } of page.items) ids.add(id);
+    cursor = page.nextCursor ?? undefined;
+  } while (cursor !== undefined);
+  return ids;
+}
+
+/** Returns whether an entry has a draft that a set can publish. */
+export const hasDraft = ({
+  status,
+  revision,
+  publishedRevision,
+}: Pick<EntryItem, "status" | "revision" | "publishedRevision">): boolean =>
+  status === "SAVED" ||
+  status === "UNPUBLISHED" ||
+  (status === "PUBLISHED" && publishedRevision !== null && publishedRevision < revision);
+
+/** The content of a form, and the revision that it is based on. */
+export interface TypedContent {
+  base: number;
+  change: EntryChange;
+}
+
+export interface Source {
+  caller: Caller;
+  orb: OrbModel;
+  module: { id: string; type: OrbModel["modules"][number]["type"] };
+  schema: SchemaModel;
+}
+
+/** Writes the newest revision of an entry, or other content, into a set that does not contain the entry. */
+async function add(
+  place: EntryPlace,
+  set: string,
+  { source, id, content }: { source: Source; id: string; content: TypedContent | undefined },
+): Promise<void> {
+  const within = { ...place, change: set };
+  const newest = await readEntry(place, id);
+  if (content !== undefined && content.base !== newest.revision) throw new Error(t("table.changedMeanwhile"));
+  if (newest.publishedRevision === null && content === undefined) {
+    await moveEntry(within, newest, "publish");
+    return;
+  }
+  const revision = newest.publishedRevision ?? newest.revision;
+  const { readable, writable } = rightsOf(source.caller, source, newest);
+  const fields = source.schema.fields.filter(({ name }) => readable.has(name) && writable.has(name));
+  const { validFrom, validTo } = newest;
+  const draft = { values: valuesToSend(newest, fields, source.orb), validFrom, validTo };
+  await updateEntry(within, { id, revision }, content?.change ?? draft);
+}
+
+interface Failure {
+  id: string;
+  error: unknown;
+}
+
+interface AddProps {
+  place: EntryPlace;
+  source: Source;
+  /** The entries to add. */
+  ids: readonly string[];
+  /** Number of selected entries that have no draft. */
+  skipped?: number;
+  /** For a single entry: other content than that of its newest revision. */
+  content?: TypedContent | undefined;
+  nameOf: (id: string) => string;
+  /** Called with the id of the set once all entries are in it. */
+  onAdded: (set: string) => void;
+  onClose: () => void;
+}
+
+/** Opens the set if it is a new one, adds the entries one by one, and collects those that fail. */
+async function addAll(
+  { place, source, ids, content }: AddProps,
+  chosen: { set: string; title: string },
+): Promise<{ set: string; failed: Failure[] }> {
+  const sets: ChangesPlace = { orb: place.orb, managed: place.managed };
+  const set = chosen.set === "" ? (await openChange(sets, { title: chosen.title })).id : chosen.set;
+  const known = chosen.set === "" ? new Set<string>() : await idsIn(sets, set);
+  const failed: Failure[] = [];
+  for (const id of ids) {
+    try {
+      if (known.has(id)) throw new Error(t("changes.alreadyIn"));
+      await add(place, set, { source, id, content });
+    } catch (error) {
+      failed.push({ id, error });
+    }
+  }
+  return { set, failed };
+}
+
+/** The entries that could not be added, with the reasons. */
+function Failures({ failed, nameOf }: { failed: readonly Failure[]; nameOf: (id: string) => string }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: keyboards must be able to scroll the list.
+    <ul class="failures" tabIndex={0} aria-label={t("table.failures")}>
+      {failed.map(({ id, error }) => (
+        <li key={id}>
+          <bdi>{nameOf(id)}</bdi>
+          <span>{wordsOf(error)}</span>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** Lets the user choose one of the open sets, or type the title of a new one. */
+function SetPicker({
+  items,
+  chosen,
+  title,
+  fault,
+  onChoose,
+  onTitle,
+}: {
+  items: readonly ListedChange[];
+  /** Id of the set; empty for a new one. */
+  chosen: string;
+  title: string;
+  fault: string | undefined;
+  onChoose: (set: string) => void;
+  onTitle: (title: string) => void;
+}) {
+  return (
+    <>
+      <SelectField
+        label={t("changes.set")}
+        value={chosen}
+        onChange={onChoose}
+        options={[
+          ...items.map((one) => ({ value: one.id, label: one.title })),
+          { value: "", label: t("changes.open") },
+        ]}
+      />
+      {chosen === "" ? (
+        <TextField label={t("changes.name")} value={title} onChange={onTitle} error={fault} required />
+      ) : null}
+    </>
+  );
+}
+
+/** The dialog that adds entries to a set of the user's choice, or to a new one. */
+export function AddDialog(props: AddProps) {
+  const { place, ids, skipped = 0, nameOf, onAdded, onClose } = props;
+  const [, go] = useLocation();
+  const sets: ChangesPlace = { orb: place.orb, managed: place.managed };
+  const open = useLoad(setsKey(place.orb, "open"), async (signal) =>
+    (await listChanges(sets, { limit: SETS }, signal)).items.filter(isActive),
+  );
+  const [set, setSet] = useState<string>();
+  const [title, setTitle] = useState("");
+  const [result, setResult] = useState<{ set: string; failed: Failure[] }>();
+  const { busy, error, run } = useAction();
+  const chosen = set ?? open.data?.[0]?.id ?? "";
+  const send = () =>
+    run(async () => {
+      const done = await addAll(props, { set: chosen, title });
+      if (done.failed.length === 0) onAdded(done.set);
+      else setResult(done);
+    });
+  return (
+    <Dialog
+      title={t("changes.addTitle", { count: ids.length })}
+      onClose={onClose}
+      busy={busy}
+      actions={
+        result === undefined ? (
+          <>
+            <Button onClick={onClose}>{t("ui.cancel")}</Button>
+            <Button
+              kind="primary"
+              busy={busy}
+              disabled={ids.length === 0 || open.data === undefined}
+              onClick={() => void send()}
+            >
+              {t("changes.addAction")}
+            </Button>
+          </>
+        ) : (
+          <>
+            <Button onClick={onClose}>{t("ui.close")}</Button>
+            <Button kind="primary" onClick={() => go(orbLink(place.orb, "changes", result.set))}>
+              {t("changes.toSet")}
+            </Button>
+          </>
+        )
+      }
+    >
+      {result !== undefined ? (
+        <>
+          <p class="dialog-text">{t("changes.notAdded", { count: result.failed.length })}</p>
+          <Failures failed={result.failed} nameOf={nameOf} />
+        </>
+      ) : (
+        <Shows of={open}>
+          {(items) => (
+            <>
+              {error === undefined || faultsOf(error).length > 0 ? null : <ProblemBox error={error} />}
+              <p class="dialog-text">
+                {t("changes.addText")} {skipped === 0 ? null : t("changes.addSkipped", { count: skipped })}
+              </p>
+              <SetPicker
+                {...{ items, chosen, title }}
+                fault={faultAt(faultsOf(error), "/title")}
+                onChoose={setSet}
+                onTitle={setTitle}
+              />
+            </>
+          )}
+        </Shows>
+      )}
+    </Dialog>
+  );
+}
