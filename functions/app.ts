@@ -27,6 +27,7 @@ import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
 import { tusHeaders } from "./files/resumable.ts";
+import { requireNoDefinition, withoutDefinition } from "./http/definition-header.ts";
 import { PREFIXES } from "./http/prefixes.ts";
 import { onError } from "./http/problem.ts";
 import { answerUnmatched, newRouter, noRoute } from "./http/router.ts";
@@ -83,6 +84,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.use("*", readToEnd, context(hostOf), securityHeaders, knownHost, cors);
     app.onError(onError);
   }
+  own.use("/api/*", withoutDefinition);
   answerUnmatched(own);
   // The routes of `runtime` match every method, and reject unsupported methods themselves.
   runtime.notFound(noRoute);
@@ -128,9 +130,9 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   runtime.use("/api/:orbId/*", (c, next) => {
     const [, , orbId = "", segment = "", handler = ""] = c.req.path.split("/", 5);
     const called = segment === "call" && accessHandler(handler) !== undefined ? handler : undefined;
-    return called !== undefined || isRealmSegment(segment) || isSigninPage(segment)
-      ? access.answer(c, next, orbId, segment, called)
-      : next();
+    if (called === undefined && !isRealmSegment(segment) && !isSigninPage(segment)) return next();
+    requireNoDefinition(c);
+    return access.answer(c, next, orbId, segment, called);
   });
   const changes = orbChanges();
   runtime.use("/api/:orbId/changes/*", changes.answer);

@@ -7,6 +7,7 @@ import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { lastLive, liveOrb, noLiveOrb, requireLive } from "../../shared/definition/stored/live.ts";
 import { hidesChanges } from "../../shared/orb/routes.ts";
 import { definition } from "../admin/entry-schemas.ts";
+import { requireNoDefinition } from "../http/definition-header.ts";
 import { innerRouter } from "../http/inner-router.ts";
 import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
 import { newRouter } from "../http/router.ts";
@@ -90,6 +91,7 @@ export function orbChanges() {
     const live = await liveOrb(deps, orbId, hasCredentials(c) ? "cached" : "stale");
     if (live === null) throw noLiveOrb();
     if (hidesChanges(live.compiled)) return pass(next);
+    requireNoDefinition(c);
     c.set("lossHeaders", lossHeaders(live.fence?.loss));
     c.set("actor", await caller(live.compiled.usesAccess));
     return hand(c, live);

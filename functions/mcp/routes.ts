@@ -12,6 +12,7 @@ import { parseExtras } from "../../shared/entry/query/query.ts";
 import { invalid } from "../../shared/kernel/errors.ts";
 import { hidesMcp } from "../../shared/orb/routes.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
+import { requireNoDefinition } from "../http/definition-header.ts";
 import { faultsOf, wrongMethod } from "../http/problem.ts";
 import { defineRoute, newRouter, type Router } from "../http/router.ts";
 import { json, jsonRequest, ProblemSchema } from "../http/schemas.ts";
@@ -156,6 +157,7 @@ export function orbMcp(send: InnerSend): MiddlewareHandler<AppEnv> {
     await receiveEarly(c);
     const live = await liveOrb(c.var.deps, orb);
     if (live === null || hidesMcp(live.compiled)) return next();
+    requireNoDefinition(c);
     c.set("route", "/api/{orbId}/mcp");
     await requireValidToken(c, [realmOf(orb, live.compiled.usesAccess)]);
     parseExtras(new URL(c.req.url).searchParams);

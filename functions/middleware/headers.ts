@@ -75,6 +75,8 @@ export const EXPOSED_HEADERS = [
   "Entry-Unchanged",
   "Idempotent-Replayed",
   "Orb-Damaged",
+  "Orb-Definition",
+  "Deprecation",
   "X-Request-Id",
   "traceparent",
   "Stream-Next-Offset",
@@ -84,7 +86,7 @@ export const EXPOSED_HEADERS = [
 ].join(", ");
 export const ALLOWED_METHODS = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 export const REQUEST_HEADERS =
-  "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language, Range, If-Range, Content-Disposition, Content-Digest, Tus-Resumable, Upload-Length, Upload-Offset, Upload-Metadata, X-HTTP-Method-Override";
+  "Authorization, Content-Type, If-Match, If-None-Match, Idempotency-Key, Orb-Definition, Last-Event-ID, SessionID, X-Request-Id, traceparent, Accept-Language, Range, If-Range, Content-Disposition, Content-Digest, Tus-Resumable, Upload-Length, Upload-Offset, Upload-Metadata, X-HTTP-Method-Override";
 
 /** Returns whether web pages of an origin may use the session cookie. The setting `*` never allows cookies. */
 export function isTrustedOrigin(config: Config, origin: string): boolean {

@@ -25,6 +25,7 @@ import { PATHS } from "./definition-parts.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { getBy, putBy, removeBy, updateBy } from "./keyed.ts";
 import { methodsOf, type OperationName, operationAt, operations } from "./operations.ts";
+import { definitionOf, pinnedAddress, requireTaken } from "./pinned.ts";
 import { type EntryRequest, get, list } from "./read.ts";
 import { revision, revisions } from "./revisions.ts";
 import { create, operate, remove, revert, update } from "./write.ts";
@@ -106,10 +107,40 @@ async function mayStream(c: Context<AppEnv>, orb: string, segments: readonly str
   return live !== null && isHandler(live.compiled, segments);
 }
 
+/** Serves a request in the shape of an earlier revision of the definition. */
+async function servePinned(
+  c: Context<AppEnv>,
+  orb: string,
+  segments: readonly string[],
+  revision: number,
+): Promise<Response> {
+  const { deps } = c.var;
+  const known = await liveOrb(deps, orb, hasCredentials(c) || !isRead(c) ? "cached" : "stale");
+  // The revision may be so new that this host or replica does not know it yet.
+  const live = known === null || known.revision < revision ? await liveOrb(deps, orb) : known;
+  if (live === null) throw noLiveOrb();
+  const { address, schema, pinned } = await pinnedAddress(c, live, segments, revision);
+  c.set("route", PATHS[address.kind]);
+  const named = address.kind === "operation" ? address.operation : undefined;
+  const operation = operationAt(address.kind, c.req.method, named);
+  if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
+  requireTaken(c, operation);
+  if (!isRead(c)) await receiveEarly(c);
+  const actor = await beginCaller(c, orb)(live.compiled.usesAccess);
+  const caller = principalIn(actor, live.orb, live.compiled);
+  try {
+    return await answer({ c, live, schema, caller, operation, pinned }, address);
+  } catch (error) {
+    throw pinned.error(error);
+  }
+}
+
 async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<Response> {
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
+  const revision = definitionOf(c);
+  if (revision !== undefined) return servePinned(c, orb, segments, revision);
   const toFiles = isFilePath(segments);
   const upload = toFiles && isUpload(c, segments);
   const streams = c.req.method === "PATCH" && (await mayStream(c, orb, segments));

@@ -5,20 +5,20 @@ import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listVisible } from "../../shared/entry/read/list.ts";
 import { Reading, requireReader } from "../../shared/entry/read/reading.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
-import { changeOf } from "../admin/entry-schemas.ts";
 import { ifMatch } from "../http/etag.ts";
 import { readingFrom } from "../http/within.ts";
 import type { Address } from "./address.ts";
 import { readingOf } from "./list-input.ts";
 import { bodies } from "./operations.ts";
 import { choiceOf, type EntryRequest, get } from "./read.ts";
-import { answer, bodyOf, extrasOf, type Named, placeOf, remove, renewal, update } from "./write.ts";
+import { answer, bodyOf, changeIn, extrasOf, type Named, placeOf, remove, renewal, update } from "./write.ts";
 
 type Keyed = Extract<Address, { kind: "keyed" }>;
 
 /** Only a field that the caller may compare in lists can be a key, because a key tells whether an entry has a value. */
-function keyOf({ schema, caller }: EntryRequest, { field, value }: Keyed): EntryKey {
-  return readKey(comparableBy(schema, caller), field, value);
+function keyOf({ schema, caller, pinned }: EntryRequest, { field, value }: Keyed): EntryKey {
+  const comparable = comparableBy(schema, caller);
+  return readKey(pinned?.compared(comparable) ?? comparable, field, value);
 }
 
 const isInChange = ({ c }: EntryRequest) => c.req.query("change") !== undefined;
@@ -79,12 +79,13 @@ export async function putBy(request: EntryRequest, address: Keyed): Promise<Resp
   const only = onlyOf(request);
   const { publish, ...extra } = extrasOf(request);
   const { created, ...written } = await putEntry(c.get("deps"), caller.actor, {
-    ...changeOf(await bodyOf(c, bodies.update)),
+    ...changeIn(request, await bodyOf(c, bodies.update)),
     ...placeOf(extra),
     orbId: live.orb,
     orb: live,
     schema,
     key,
+    keyName: address.field,
     only,
     renew: renewal(request),
     ifMatch: ifMatch(c.req.header("if-match")),

@@ -6,6 +6,7 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { comparableTargets } from "../../shared/entry/model/fields.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
+import type { PinnedRequest } from "../../shared/entry/pinned/orb.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import type { ListInput } from "../../shared/entry/read/list.ts";
 import { Reading } from "../../shared/entry/read/reading.ts";
@@ -19,6 +20,8 @@ export interface Target {
   live: LiveOrb;
   schema: CompiledSchema;
   caller: Principal;
+  /** The earlier revision of the definition whose shape the caller uses. */
+  pinned?: PinnedRequest | undefined;
 }
 
 /**
@@ -43,9 +46,24 @@ export function listInputOf(
   params: URLSearchParams,
   acceptLanguage: string | undefined,
 ): ListInput {
-  const { live, schema, caller } = target;
+  const { live, schema, caller, pinned } = target;
   const reading = readingOf(target, params.get("revision") ?? undefined);
   const targetOf = comparableTargets(live.compiled, caller);
-  const query = parseListQuery(params, reading.readable, LIST_EXTRA, reading.comparable, targetOf);
-  return { reading, choice: choose(schema, { ...query.extra, acceptLanguage }), query };
+  const { readable, comparable } = reading;
+  if (pinned?.pair === undefined) {
+    const query = parseListQuery(params, readable, LIST_EXTRA, comparable, targetOf);
+    return { reading, choice: choose(schema, { ...query.extra, acceptLanguage }), query };
+  }
+  const query = parseListQuery(
+    params,
+    pinned.view(readable),
+    LIST_EXTRA,
+    pinned.compared(comparable),
+    (one) => {
+      const found = targetOf(one);
+      return found === undefined ? undefined : pinned.compared(found);
+    },
+  );
+  const choice = choose(pinned.pair.old, { ...query.extra, acceptLanguage });
+  return { reading, choice, query: { ...query, expand: pinned.expanded(query.expand) }, pinned };
 }

@@ -75,6 +75,8 @@ export interface ResponseFacts {
   /** Whether the response contains referenced entries. */
   expanded: boolean;
   languages: readonly string[];
+  /** Whether the request names a revision of the definition. */
+  pinned: boolean;
 }
 
 /** Returns the cache and language headers. Clients must always revalidate, which the ETag makes cheap. */
@@ -85,6 +87,8 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
   if (choice.negotiated && (expanded || schema.translatable.length > 0)) vary.push("Accept-Language");
   const forAll = schema.access.read.least === "public";
   if (personal || !forAll || schema.narrowed.read) vary.push("Authorization", "Cookie");
+  // Responses without the header need not vary by it: caches must always revalidate, and the ETags differ.
+  if (answer.pinned) vary.push("Orb-Definition");
   const first = schema.translatable.length > 0 ? choice.languages[0] : undefined;
   const spoken = languages.length > 0 ? languages.join(", ") : first;
   const open = actor.kind === "anonymous" && !personal && forAll;
@@ -97,7 +101,7 @@ export function responseHeaders(answer: ResponseFacts): Record<string, string> {
 }
 
 export async function list(request: EntryRequest): Promise<Response> {
-  const { c, live, schema, caller, last } = request;
+  const { c, live, schema, caller, last, pinned } = request;
   const params = searchOf(c);
   const input = listInputOf(request, params, c.req.header("accept-language"));
   const { query, reading } = input;
@@ -113,7 +117,7 @@ export async function list(request: EntryRequest): Promise<Response> {
   const expanded = query.expand.length > 0;
   return completeResponse(c, JSON.stringify(body), 200, {
     ...responseHeaders({
-      ...{ schema, actor: caller.actor, choice, expanded, languages },
+      ...{ schema, actor: caller.actor, choice, expanded, languages, pinned: pinned !== undefined },
       private: reading.latest || change !== undefined,
     }),
     "content-type": "application/json",
@@ -121,44 +125,33 @@ export async function list(request: EntryRequest): Promise<Response> {
 }
 
 export async function get(request: EntryRequest, id: string | EntryKey): Promise<Response> {
-  const { c, live, schema, caller } = request;
+  const { c, live, schema, caller, pinned } = request;
   const at = momentOf(request);
   const asked = readingOf(request, c.req.query("revision"));
-  const query = parseOneQuery(searchOf(c), asked.readable, typeof id === "string" ? EXTRA.id : EXTRA.key);
+  const readable = pinned?.view(asked.readable) ?? asked.readable;
+  const parsed = parseOneQuery(searchOf(c), readable, typeof id === "string" ? EXTRA.id : EXTRA.key);
+  const query = pinned === undefined ? parsed : { ...parsed, expand: pinned.expanded(parsed.expand) };
   const { change } = query.extra;
   const { deps, tag } = await readingFrom(c.get("deps"), caller.actor, live, c.req.query());
   const richText = await richTextForm(query.extra.richText);
-  const choice = { ...choiceOf(c, schema, query.extra), richText };
+  const choice = { ...choiceOf(c, pinned?.pair?.old ?? schema, query.extra), richText };
   const reveal = revealOf(request);
   // The host's cache must not store a response with decrypted values, or one about a past time.
   if (reveal || at !== undefined) c.get("deps").expires?.(0);
   const reading = at === undefined ? asked : asked.withDrafts();
-  const input = { reading, id, choice, query, at, reveal };
+  const input = { reading, id, choice, query, at, reveal, pinned };
   const { entry, etag: plain, languages } = await getEntry(deps, input);
   const etag = withVariant(plain, tag?.());
   const { actor } = caller;
   const expanded = query.expand.length > 0;
+  const facts = { schema, actor, choice, expanded, languages, pinned: pinned !== undefined };
   if (reveal) {
-    const { "cache-control": _, ...rest } = responseHeaders({
-      schema,
-      actor,
-      choice,
-      private: true,
-      expanded,
-      languages,
-    });
+    const { "cache-control": _, ...rest } = responseHeaders({ ...facts, private: true });
     const headers = { ...rest, "content-type": "application/json", "cache-control": "no-store" };
     return completeResponse(c, JSON.stringify(entry), 200, headers);
   }
   const headers = {
-    ...responseHeaders({
-      schema,
-      actor,
-      choice,
-      private: reading.latest || change !== undefined,
-      expanded,
-      languages,
-    }),
+    ...responseHeaders({ ...facts, private: reading.latest || change !== undefined }),
     etag,
   };
   if (matchesTag(c.req.header("if-none-match"), etag)) return completeResponse(c, null, 304, headers);

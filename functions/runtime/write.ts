@@ -27,6 +27,7 @@ import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { bodies, parametersOf } from "./operations.ts";
+import { requireNoSums } from "./pinned.ts";
 import { choiceOf, type EntryRequest, responseHeaders, searchOf } from "./read.ts";
 
 export async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promise<z.infer<T>> {
@@ -49,10 +50,11 @@ export function renewal({ c, live, schema }: EntryRequest): () => Promise<LiveOr
 
 /**
  * Returns the route within which an idempotency key is unique. The route stays the same if a request omits the
- * schema, or after the schema is renamed.
+ * schema, or after the schema is renamed. Keys of requests in the shape of another revision are other ones.
  */
-function collectionRoute({ live, schema }: EntryRequest): string {
-  return `/api/${live.orb}/${schema.module}/${schema.home.schema}`;
+function collectionRoute({ live, schema, pinned }: EntryRequest): string {
+  const shape = pinned === undefined ? "" : `@${pinned.revision}`;
+  return `/api/${live.orb}/${schema.module}/${schema.home.schema}${shape}`;
 }
 
 /** The entry that a request names: by its id, or by a unique value that it must have. */
@@ -86,19 +88,28 @@ export async function answer(
   status: 200 | 201,
   collection = request.c.req.path,
 ): Promise<Response> {
-  const { c, live, schema, caller } = request;
+  const { c, live, caller, pinned } = request;
+  const schema = pinned?.pair?.now ?? request.schema;
   const richText = await richTextForm(extra.richText);
-  const choice = { ...choiceOf(c, schema, extra), richText };
-  const { entry, etag, languages } = presentWritten(caller, live, schema, written.snapshot, choice);
+  const choice = { ...choiceOf(c, pinned?.pair?.old ?? schema, extra), richText };
+  const { entry, etag, languages } = presentWritten(caller, live, schema, written.snapshot, choice, pinned);
   const { actor } = caller;
-  const headers = responseHeaders({ schema, actor, choice, private: true, expanded: false, languages });
+  const facts = { schema, actor, choice, private: true, expanded: false, languages };
+  const headers = responseHeaders({ ...facts, pinned: pinned !== undefined });
   headers["content-type"] = "application/json";
   headers["cache-control"] = "no-store";
   headers.etag = etag;
   if (written.replayed) headers["idempotent-replayed"] = "true";
   if (written.unchanged === true) headers["entry-unchanged"] = "true";
   if (status === 201) headers.location = `${collection}/${entry.id}`;
-  return completeResponse(c, JSON.stringify({ ...entry, ...warningsOf(written) }), status, headers);
+  const { warnings = [] } = written;
+  const told = { warnings: pinned?.faults(warnings) ?? warnings };
+  return completeResponse(
+    c,
+    JSON.stringify({ ...entry, ...warningsOf({ ...written, ...told }) }),
+    status,
+    headers,
+  );
 }
 
 /** Returns the query parameters of a request. Throws if the operation does not take one of them. */
@@ -132,9 +143,17 @@ export async function create(request: EntryRequest): Promise<Response> {
     schema: schema.id,
     publish: publish === "true",
     renew: renewal(request),
+    shaping: request.pinned?.shaping,
     idempotency: idempotencyOf(c, collectionRoute(request)),
   });
   return answer(request, written, extra, 201);
+}
+
+/** Returns what a body changes. Its module and schema have the names of the live definition. */
+export function changeIn({ pinned }: EntryRequest, body: Parameters<typeof changeOf>[0]) {
+  const change = changeOf(body);
+  const place = pinned?.place(change.place) ?? change.place;
+  return { ...change, place, shaping: pinned?.shaping };
 }
 
 /** Replaces all values of an entry. For a PATCH, the body contains only those to change. */
@@ -145,9 +164,10 @@ export async function update(request: EntryRequest, named: Named): Promise<Respo
   const isKeyed = named.key === undefined && isKeyedUpdate(c);
   const target = targetOf(request, named, isKeyed ? c.req.method : undefined);
   const body = await bodyOf(c, merge ? bodies.patch : bodies.update);
+  if (request.pinned !== undefined) requireNoSums(body);
   const to = await writingTo(c.get("deps"), caller.actor, live, { change, publish });
   const written = await updateEntry(to.deps, to.actor, {
-    ...changeOf(body),
+    ...changeIn(request, body),
     ...placeOf(extra),
     ...target,
     into: to.into,

@@ -164,6 +164,7 @@ function orbType(orb: OrbView): string {
   return `  ${propertyName(orb.id)}: {
     languages: ${names(orb.languages)};
     markets: ${names(orb.markets)};
+    revision: ${orb.revision};
 ${block("modules", modules.map(indented), "    ")}${block("handlers", handlers.map(indented), "    ")}  };
 `;
 }

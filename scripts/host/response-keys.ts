@@ -44,6 +44,8 @@ export function headOf(all: OutgoingHttpHeaders, route: string, orb: string | un
 export function keysOf({ method, url = "", headers }: IncomingMessage): Keys | undefined {
   if (method !== "GET" || headers.authorization !== undefined || headers.cookie !== undefined)
     return undefined;
+  // The response has the shape of another definition, which the keys do not name.
+  if (headers["orb-definition"] !== undefined) return undefined;
   // Do not cache a URL in an unusual spelling, because it would only take space.
   if (headers.range !== undefined || !url.startsWith("/") || url.includes("#")) return undefined;
   // An empty header is not the same as a missing one: for an empty origin, the response has a different `Vary`.

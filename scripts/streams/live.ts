@@ -1,6 +1,7 @@
 /**
  * Serves live lists (lists that send each change) in the streams process. Callers have the same rights as in the API.
  */
+import { refuseDefinition } from "../../functions/http/definition-header.ts";
 import { addressOf } from "../../functions/runtime/address.ts";
 import { listInputOf } from "../../functions/runtime/list-input.ts";
 import { authenticate, type Credentials } from "../../shared/access/authenticate.ts";
@@ -37,6 +38,7 @@ export async function liveAnswer(lists: LiveLists, deps: Deps, request: LiveRequ
   const [orb = "", ...segments] = segmentsOf(pathname);
   const live = await liveOrb(deps, orb, "cached");
   if (live === null) throw noLiveOrb();
+  if (header("orb-definition") !== undefined) throw refuseDefinition();
   const lastEventId = header("last-event-id");
   const ticket = params.get(TICKET);
   params.delete(TICKET);

@@ -120,6 +120,16 @@ export interface Client<All, D extends Mode> {
   signOut(options?: SignInOptions): Promise<void>;
 }
 
+/** Returns a transport that asks for the shape of a revision of the orb's definition. */
+function pinnedTo(transport: Transport, revision: number | undefined): Transport {
+  if (revision === undefined) return transport;
+  const pin = { "orb-definition": String(revision) };
+  return {
+    ...transport,
+    send: (request) => transport.send({ ...request, headers: { ...request.headers, ...pin } }),
+  };
+}
+
 /**
  * Returns the collections of an orb, and what writes into several of them.
  * @param base URL path of the orb
@@ -148,7 +158,8 @@ function collectionsOf(transport: Transport, base: string, defaults: Wish): Reco
   return orbs;
 }
 
-function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
+function orbClient(transport: Transport, orb: string, defaults: Wish, revision: number | undefined): unknown {
+  const pinned = pinnedTo(transport, revision);
   const base = `/api/${encodeURIComponent(orb)}`;
   const call = async (name: string, input: unknown, options: HandlerOptions = {}) => {
     // Include the service in the path, because another service may have a handler with the same name.
@@ -163,14 +174,14 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
     });
     return (await response.json()) as unknown;
   };
-  const orbs = collectionsOf(transport, base, defaults);
+  const orbs = collectionsOf(pinned, base, defaults);
   // No module can have the id `call`, because it is reserved. So this property hides no module.
   orbs.call = call;
   // An older orb can have a module `changes`. Then this object has its collections too.
   const older = orbs.changes;
   const changes = {
     ...changesOf(transport, base),
-    in: (target: ChangeTarget) => collectionsOf(transportIn(transport, target), base, defaults),
+    in: (target: ChangeTarget) => collectionsOf(transportIn(pinned, target), base, defaults),
   };
   orbs.changes = new Proxy(changes, {
     get: (own, name) => Reflect.get(own, name) ?? Reflect.get(Object(older), name),
@@ -178,12 +189,19 @@ function orbClient(transport: Transport, orb: string, defaults: Wish): unknown {
   return orbs;
 }
 
+/** The revisions of the orbs' definitions. With generated types, each must be the one that the types were made from. */
+type Definitions<All> = { readonly [N in keyof All]?: All[N] extends { revision: infer R } ? R : number };
+
 /**
  * Creates a client.
  * @throws TypeError if the option `url` is missing outside a browser
  */
-export function createClient<All = AnyOrbs>(options: ClientOptions & { locale: string }): Client<All, "one">;
-export function createClient<All = AnyOrbs>(options?: ClientOptions & { locale?: never }): Client<All, "all">;
+export function createClient<All = AnyOrbs>(
+  options: ClientOptions & { locale: string; definition?: Definitions<NoInfer<All>> },
+): Client<All, "one">;
+export function createClient<All = AnyOrbs>(
+  options?: ClientOptions & { locale?: never; definition?: Definitions<NoInfer<All>> },
+): Client<All, "all">;
 export function createClient(options: ClientOptions = {}): unknown {
   const transport = createTransport(options);
   const defaults: Wish = {
@@ -196,7 +214,7 @@ export function createClient(options: ClientOptions = {}): unknown {
     return token;
   };
   return {
-    orb: (id: string) => orbClient(transport, id, defaults),
+    orb: (id: string) => orbClient(transport, id, defaults, options.definition?.[id]),
     files: (id: string) => filesOf(transport, id),
     stream: <T>(name: string, input: StreamOptions = {}) => readStream<T>(transport, name, input),
     signIn: (input: SignInOptions = {}) => enter("signIn", input),

@@ -16,6 +16,11 @@ export interface ClientOptions {
   /** Language of all reads and writes. If it is missing, translatable values are maps of all languages. */
   locale?: string;
   market?: string;
+  /**
+   * For orbs by their ids, the revision of the definition whose shape the entries of requests and responses have.
+   * Default: the current one.
+   */
+  definition?: Readonly<Record<string, number>>;
   fetch?: typeof fetch;
   /** Maximum number of retries for a failed request. Default: 4. */
   retries?: number;

@@ -41,6 +41,8 @@ export interface Fields {
 export interface OrbTypes {
   languages: string;
   markets: string;
+  /** The revision of the orb's definition that the types were made from. */
+  revision?: number;
   /** Schemas by module id and schema id. Includes only modules that the platform serves over HTTP. */
   modules: { [module: string]: { [schema: string]: Fields } };
   /** Input and output types of the orb's handlers, keyed by full name: `service.handler`. */

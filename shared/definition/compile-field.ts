@@ -172,7 +172,7 @@ function formsOf(names: NameTable, scope: string, name: string): ReadonlyMap<str
     forms &&
     new Map(
       forms.flatMap(({ stored }) =>
-        stored === current ? [] : [[stored, conversionTo(current, stored, forms)] as const],
+        stored === current ? [] : [[stored, conversionTo(current, stored, forms, names.picks)] as const],
       ),
     )
   );

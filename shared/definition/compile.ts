@@ -130,9 +130,12 @@ export interface CompiledOrb {
   schemaNamed(module: string, schema: string): CompiledSchema | undefined;
 }
 
-/** @param stored the names in stored data, if they differ from those of the document */
-export function compileOrb(document: OrbDocument, stored?: StoredNames): CompiledOrb {
-  const names = new NameTable(stored);
+/**
+ * @param stored the names in stored data, if they differ from those of the document
+ * @param picks whether stored values that have more than the document's fields can hold are shown in part
+ */
+export function compileOrb(document: OrbDocument, stored?: StoredNames, picks = false): CompiledOrb {
+  const names = new NameTable(stored, picks);
   const modules = new Map<string, CompiledModule>();
   const byHome = new Map<HomeKey, CompiledSchema>();
   const usesAccess = document.uses.some((use) => use.service === "access");

@@ -93,9 +93,18 @@ export interface Conversion {
   ruled: boolean;
 }
 
-/** Returns how to convert values from a form of a field to its current one. */
-export function conversionTo(current: string, from: string, forms: readonly Form[]): Conversion {
-  const steps = stepsTo(current, from, forms);
+/**
+ * Returns how to convert values from a form of a field to its current one.
+ * @param picks whether a value that has more than the current form can hold becomes a part of it, instead of nothing:
+ *   the first item of a list, or the value in the language and market that values without any belong to
+ */
+export function conversionTo(
+  current: string,
+  from: string,
+  forms: readonly Form[],
+  picks = false,
+): Conversion {
+  const steps = stepsTo(current, from, forms).map((step) => (picks ? { ...step, picks } : step));
   return {
     convert(value, onLoss = () => {}, budget = conversionBudget()) {
       let result = value;
@@ -169,7 +178,10 @@ const level =
     }
     if (!isObject(value)) return undefined;
     if (is) return mapOf(value, (one) => below(step, one, onLoss));
-    const others = Object.keys(value).filter((one) => one !== key && (value[one] ?? null) !== null);
+    const others =
+      step.picks === true
+        ? []
+        : Object.keys(value).filter((one) => one !== key && (value[one] ?? null) !== null);
     if (others.length === 0) return below(step, Object.hasOwn(value, key) ? value[key] : null, onLoss);
     onLoss(
       `has values in other ${attribute === "translatable" ? "languages" : "markets"}: ${joinNames(others)}`,
@@ -195,11 +207,11 @@ const inList: Level = (step, value, onLoss) => {
     return [isObject(item) && step.to.type === "object" ? { ...item, _key: FIRST_KEY } : item];
   }
   if (!Array.isArray(value)) return undefined;
-  if (!is && value.length > 1) {
+  if (!is && value.length > 1 && step.picks !== true) {
     onLoss(`has ${value.length} values`);
     return undefined;
   }
-  const items = value.map((item: unknown) => typed(step, item, onLoss));
+  const items = (is ? value : value.slice(0, 1)).map((item: unknown) => typed(step, item, onLoss));
   if (items.includes(undefined)) return undefined;
   if (is) return items;
   const [only = null] = items;

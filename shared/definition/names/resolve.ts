@@ -312,6 +312,41 @@ const homesIn = ({ modules }: OrbDocument, names: NameTable): HomeKey[] =>
 const placeOf = (before: readonly string[], after: readonly string[]): string | undefined =>
   after.find((key) => key === before[0]) ?? after[0] ?? before[0];
 
+/**
+ * Returns the names in stored data for a document of an earlier revision, so that it reads values that were stored under
+ * the live definition. Each name stands for what it stood for then, whatever has its name now.
+ * @param names the names of that revision
+ * @param live the names of the live definition
+ */
+export function pinnedNames(
+  document: OrbDocument,
+  names: StoredNames | undefined,
+  live: StoredNames | undefined,
+): StoredNames {
+  const table = new NameTable(names);
+  const scopes = scopesIn(document, (scope, name) => table.rootOf(scope, name));
+  return Object.fromEntries(
+    scopes.map(({ scope, items }) => {
+      const known = live?.[scope] ?? [];
+      const present = items.map(({ name }): Identity => {
+        const root = table.rootOf(scope, name);
+        const stored = table.storedOf(scope, name);
+        const now = known.find((identity) => rootOf(identity) === root);
+        const forms = now?.forms ?? table.formsOf(scope, name);
+        return {
+          stored,
+          name,
+          ...(forms === undefined ? {} : { forms: [...forms] }),
+          ...(now?.moved === undefined ? {} : { moved: now.moved }),
+        };
+      });
+      const roots = new Set(present.map(rootOf));
+      const others = known.filter((identity) => identity.moved !== undefined && !roots.has(rootOf(identity)));
+      return [scope, [...present, ...others.map((identity) => ({ ...identity, gone: true as const }))]];
+    }),
+  );
+}
+
 /** Returns the lists of names in a document. @param on is called with each list before the lists of what it names */
 function scopesIn(
   { modules, components = [] }: OrbDocument,

@@ -16,6 +16,8 @@ export interface Step {
   rule?: unknown;
   /** The rule of the way back. If the step has no rule, it must return the same value again. */
   inverse?: unknown;
+  /** Whether a value that has more than the new form can hold becomes a part of it. */
+  picks?: boolean;
 }
 
 /** Called with the reason why a value cannot be converted. It continues a sentence that begins with the value. */

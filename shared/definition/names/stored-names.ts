@@ -109,8 +109,11 @@ export class NameTable {
   readonly #forms = new Map<string, Map<string, readonly Form[]>>();
   readonly #names: StoredNames;
   readonly isEmpty: boolean;
+  /** Whether values that have more than a form can hold become a part of it, instead of nothing. */
+  readonly picks: boolean;
 
-  constructor(names: StoredNames | undefined) {
+  constructor(names: StoredNames | undefined, picks = false) {
+    this.picks = picks;
     this.#names = names ?? {};
     const scopes = Object.entries(names ?? {});
     this.isEmpty = scopes.length === 0;

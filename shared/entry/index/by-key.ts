@@ -1,5 +1,5 @@
 /** Finds an entry by the value of a unique field instead of by its id. */
-import { type CompiledField, type CompiledSchema, keyFields } from "../../definition/compile.ts";
+import { type CompiledField, type CompiledSchema, isKey } from "../../definition/compile.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
@@ -18,10 +18,10 @@ export interface EntryKey {
 
 /** @throws AppError not_found `unknown_key` if entries of the schema cannot be addressed by the field */
 function keyField(schema: CompiledSchema, name: string): CompiledField {
-  const known = keyFields(schema);
-  const field = known.find((one) => one.name === name);
-  if (field !== undefined) return field;
-  const names = joinNames(known.map((one) => one.name));
+  const found = schema.fields.get(name);
+  if (found !== undefined && isKey(found)) return found;
+  const known = [...schema.fields].filter(([, one]) => isKey(one));
+  const names = joinNames(known.map(([key]) => key));
   const detail =
     known.length === 0
       ? "This schema has no unique field by which entries can be addressed. Use their ids."

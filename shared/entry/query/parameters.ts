@@ -9,7 +9,7 @@ import {
 } from "../../definition/fields/index.ts";
 import { characters } from "../../definition/fields/parts/characters.ts";
 import { type Circle, circleIn, type Point, readBox, readNear } from "../../definition/fields/parts/geo.ts";
-import { allFields, fieldsNamed } from "../../definition/walk.ts";
+import { fieldsNamed } from "../../definition/walk.ts";
 import { clip, joinNames } from "../../kernel/faults.ts";
 
 /** Limits of the parameters of a list. */
@@ -185,13 +185,13 @@ export function subjectOf(
       );
       return undefined;
     }
-    const known = allFields(reader.compared).filter((f) =>
-      use === "sort" ? f.sortable : f.operators.length > 0,
-    );
+    const { fields, nested } = reader.compared;
+    const all = [...fields, ...[...nested].flatMap(([key, some]) => some.map((one) => [key, one] as const))];
+    const known = all.filter(([, f]) => (use === "sort" ? f.sortable : f.operators.length > 0));
     reader.fault(
       parameter,
       "unknown_field",
-      `must not name the unknown field "${clip(name)}". Use ${joinNames([...new Set(known.map((f) => f.name)), ...PROPERTIES])}.`,
+      `must not name the unknown field "${clip(name)}". Use ${joinNames([...new Set(known.map(([key]) => key)), ...PROPERTIES])}.`,
     );
     return undefined;
   }
@@ -203,7 +203,8 @@ export function subjectOf(
     );
     return undefined;
   }
-  const subject = { kind: "field", name, type: field.type, field } as const;
+  // A caller may use the name that the field has in an earlier revision of the definition.
+  const subject = { kind: "field", name: field.name, type: field.type, field } as const;
   return others.length === 0 ? subject : { ...subject, others };
 }
 

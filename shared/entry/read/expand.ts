@@ -22,6 +22,7 @@ import {
 } from "../index/visible.ts";
 import { viewKey } from "../model/fields.ts";
 import { type Choice, choose, presentField, presentLeaves } from "../model/localize.ts";
+import type { PinnedRequest } from "../pinned/orb.ts";
 
 export interface Expansion {
   fields: readonly CompiledField[];
@@ -30,6 +31,8 @@ export interface Expansion {
   compiled: CompiledOrb;
   choice: Choice;
   consistency: Consistency;
+  /** The earlier revision of the definition whose shape the response has. `fields` are those of the live one. */
+  pinned?: PinnedRequest | undefined;
 }
 
 /** Returns a reference in a response; undefined for a map by language or market. */
@@ -183,7 +186,8 @@ async function targetsIn(
       if (found === undefined || asked === undefined) continue;
       const { createdBy } = found.head;
       if (!mayWith(caller, "read", { access: found.schema.access, createdBy })) continue;
-      const seen = seenBy(caller, found);
+      const own = seenBy(caller, found);
+      const seen = expansion.pinned?.seen(own) ?? own;
       targets.set(`${asked.key}/${seen.address.id}`, {
         entry: presentEntry(seen, { choice: there }, languages),
         tag: `${seen.address.id}:${seen.shown.revision}${other === null ? "" : `:${other.revision}`}${viewKey(seen.schema).join()}`,
@@ -239,9 +243,10 @@ export async function expandAll(
         return hit?.entry ?? null;
       };
       const reference = referenceOf(seen, field, expansion.choice);
-      expand[field.name] =
+      const name = expansion.pinned?.nameOf(field) ?? field.name;
+      expand[name] =
         field.parent !== undefined && listsTargets(field, expansion.choice)
-          ? { ...(expand[field.name] as object | undefined), ...byId(pointersIn(field, reference), entryOf) }
+          ? { ...(expand[name] as object | undefined), ...byId(pointersIn(field, reference), entryOf) }
           : replaced(field, reference, entryOf);
     }
     return { expand, tags };

@@ -22,6 +22,7 @@ import type { Choice } from "../model/localize.ts";
 import { namedEntry, withNames } from "../model/names.ts";
 import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import type { PinnedRequest } from "../pinned/orb.ts";
 import type { OneQuery } from "../query/query.ts";
 import { entryAt } from "./at.ts";
 import { expandAll } from "./expand.ts";
@@ -38,6 +39,8 @@ export interface GetInput {
   at?: number | undefined;
   /** Decrypts sensitive values, for owners of the application. Entries of `expand` stay masked. */
   reveal?: boolean;
+  /** The earlier revision of the definition whose shape the response has. `query.expand` has fields of the live one. */
+  pinned?: PinnedRequest | undefined;
 }
 
 export interface GetResult {
@@ -116,6 +119,10 @@ function variantOf(
   ];
 }
 
+/** Returns what an ETag must include, because the shapes of two revisions may have the same fields. */
+const pinKey = (pinned: PinnedRequest | undefined): unknown[] =>
+  pinned?.orb.since === undefined ? [] : [{ definition: pinned.revision }];
+
 /**
  * Returns the response to a write. If the caller may delete entries but not read drafts, the response contains no
  * values, except for an entry that the caller has just created.
@@ -126,20 +133,23 @@ export function presentWritten(
   schema: CompiledSchema,
   snapshot: EntrySnapshot,
   choice: Choice,
+  pinned?: PinnedRequest,
 ): GetResult {
   const languages = new Set<string>();
   const { createdBy, operation } = snapshot;
   const { access } = schema;
   const shows = operation === "create" || mayWith(caller, "readDraft", { access, createdBy });
-  const seen = seenBy(caller, {
+  const own = seenBy(caller, {
     schema,
     address: addressOf(schema, snapshot.id),
     head: snapshot,
     shown: shows ? maskedRevision(schema, snapshot) : { ...snapshot, values: {} },
     newest: snapshot.revision,
   });
+  const seen = pinned?.seen(own) ?? own;
   const entry = presentEntry(seen, { choice }, languages);
-  const etag = runtimeTag(snapshot.revision, variantOf(orb, seen.schema, entry, choice, undefined));
+  const variant = [...variantOf(orb, seen.schema, entry, choice, undefined), ...pinKey(pinned)];
+  const etag = runtimeTag(snapshot.revision, variant);
   return { entry, etag, languages: [...languages] };
 }
 
@@ -155,13 +165,21 @@ export async function getEntry(deps: Deps, input: GetInput): Promise<GetResult> 
   const found = await find(deps, input, id);
   // The entry may have the key in its draft only, or in its published revision only.
   if (found === undefined || (key !== undefined && !holdsKey(key, found.shown.values))) throw missing();
-  const seen = input.reveal === true ? await revealEntry(deps, input.reading, found, input.at) : found;
+  const own = input.reveal === true ? await revealEntry(deps, input.reading, found, input.at) : found;
+  const seen = input.pinned?.seen(own) ?? own;
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
-  const variant = variantOf(orb, seen.schema, entry, choice, query.fields);
+  const variant = [...variantOf(orb, seen.schema, entry, choice, query.fields), ...pinKey(input.pinned)];
   if (query.expand.length > 0) {
-    const expansion = { fields: query.expand, caller, compiled: orb.compiled, choice, consistency };
-    const [expanded] = await expandAll(deps, [seen], expansion, languages);
+    const expansion = {
+      fields: query.expand,
+      caller,
+      compiled: orb.compiled,
+      choice,
+      consistency,
+      pinned: input.pinned,
+    };
+    const [expanded] = await expandAll(deps, [own], expansion, languages);
     entry.expand = expanded?.expand ?? {};
     variant.push(
       query.expand.map((field) => field.name),

@@ -10,6 +10,7 @@ import type { Choice } from "../model/localize.ts";
 import { withNames } from "../model/names.ts";
 import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import { snapshotOf } from "../model/snapshot.ts";
+import type { PinnedRequest } from "../pinned/orb.ts";
 import { READ_LIMIT, Tally } from "../query/candidates.ts";
 import type { ListPage } from "../query/cut.ts";
 import type { Collection } from "../query/matching.ts";
@@ -28,6 +29,8 @@ export interface ListInput {
   budget?: () => ReadBudget;
   /** Reads the pages. Default: the entries as they are. */
   pages?: typeof readListPage | undefined;
+  /** The earlier revision of the definition whose shape the response has. Without `fields`, the query is of the live one. */
+  pinned?: PinnedRequest | undefined;
 }
 
 export interface ListResult extends Omit<ListPage<unknown>, "items"> {
@@ -177,15 +180,17 @@ export async function listEntries(deps: Deps, input: ListInput): Promise<ListRes
 }
 
 async function listOnce(deps: Deps, input: ListInput): Promise<ListResult> {
-  const { reading, query, choice } = input;
+  const { reading, query, choice, pinned } = input;
   const { caller, orb, schema } = reading;
   // The explanation also counts entries that the caller cannot see, so only callers who may read all drafts get it.
   if (query.explain) requireMay(caller, "readDraft", { access: schema.access, own: false });
   const page = await listVisible(deps, input);
   const languages = new Set<string>();
-  const items = page.items.map((seen) => presentEntry(seen, { choice, fields: query.fields }, languages));
+  const items = page.items.map((seen) =>
+    presentEntry(pinned?.seen(seen) ?? seen, { choice, fields: query.fields }, languages),
+  );
   if (query.expand.length > 0) {
-    const expansion = { fields: query.expand, caller, compiled: orb.compiled, choice, ...ANY };
+    const expansion = { fields: query.expand, caller, compiled: orb.compiled, choice, pinned, ...ANY };
     let expanded: Awaited<ReturnType<typeof expandAll>>;
     try {
       expanded = await expandAll(deps, page.items, expansion, languages);

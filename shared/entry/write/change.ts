@@ -49,6 +49,7 @@ import {
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
+import { ShapeRefusal } from "../pinned/write.ts";
 import {
   type Change,
   cancels,
@@ -281,7 +282,8 @@ function sendsHidden({ schema, base, caller }: State, { sent = [] }: Change): bo
 
 /** Returns an error that does not mention any field that the caller may not see. */
 function asSeenBy(error: unknown, { schema, base, caller }: State, { sent = [] }: Change): unknown {
-  if (schema?.narrowed.read !== true) return error;
+  // The faults of a shape have the names of another revision, and concern only what the caller may see or set.
+  if (schema?.narrowed.read !== true || error instanceof ShapeRefusal) return error;
   const own = isOwn(caller.actor, base.createdBy);
   return concealed(error, schema, ({ access }) => mayField(caller, "read", { access, own }), sent);
 }

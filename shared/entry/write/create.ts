@@ -15,8 +15,10 @@ import { withStoredNames } from "../model/names.ts";
 import type { Origin } from "../model/origin.ts";
 import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
-import { admitted } from "../values/admitted.ts";
+import type { Shaping } from "../pinned/orb.ts";
+import { type Admitted, admitted } from "../values/admitted.ts";
 import { readWindow, windowFaults } from "../values/input.ts";
+import type { Sender } from "../values/rights.ts";
 import { newestIn, type Plan, type Written } from "./change.ts";
 import { commit, type Destination } from "./commit.ts";
 import { hooked } from "./hooked.ts";
@@ -36,6 +38,8 @@ export interface NewEntry {
   locale?: string | undefined;
   /** Market of the market-specific values, if they are given for one market only. */
   market?: string | undefined;
+  /** Set if `values` have the shape of an earlier revision of the definition. */
+  shaping?: Shaping | undefined;
   /** Where an imported entry comes from. The caller must check the right to import. */
   origin?: Origin | undefined;
 }
@@ -118,7 +122,7 @@ export async function planNew(
   const { origin } = input;
   const createdBy = origin?.createdBy ?? actorId(actor);
   const sender = { caller, createdBy };
-  const { given, faults: refused } = admitted(schema, sender, input.values, undefined, input);
+  const { given, faults: refused } = await admittedNew(context, schema, sender, input);
   faults.push(...refused);
   const prepared = await prepare(deps, caller, context, schema, {
     id,
@@ -182,13 +186,26 @@ export async function planNew(
   };
 }
 
+/** Returns the values of a new entry, in the live shape. */
+async function admittedNew(
+  context: OrbContext,
+  schema: CompiledSchema,
+  sender: Sender,
+  { values: sent, locale, market, shaping }: NewEntry,
+): Promise<Admitted> {
+  const shape = await shaping?.(context, schema);
+  if (shape === undefined) return admitted(schema, sender, sent, undefined, { locale, market });
+  const { values } = shape.toLive({ sender, sent, merge: false, base: undefined, locale, market });
+  return admitted(schema, sender, values, undefined, {});
+}
+
 /** Returns what to store for a new entry with an idempotency key, or undefined if the client sent none. */
 export function creationClaim(
   deps: Deps,
   actor: Actor,
   orb: string,
   sent: Idempotency | undefined,
-  entry: NewEntry,
+  { shaping: _, ...entry }: NewEntry,
 ): Promise<IdempotencyClaim | undefined> {
   // Use the stored name of the schema, so that a repeated request still matches after the schema was renamed.
   const schema = entry.schema === undefined ? undefined : schemaToken(entry.schema);

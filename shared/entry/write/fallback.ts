@@ -52,6 +52,7 @@ async function readable(
  * filled in if a revision that the client may have read has none in this place, and shows the same value instead. If the
  * request has `fallback`, only the fields that it names can be filled in.
  * @param schema the fields that the caller may read: the result must not tell the values of others
+ * @param shownAs returns stored values in the shape of `schema`, if that is another one
  */
 export async function withoutFallback(
   deps: Deps,
@@ -60,6 +61,7 @@ export async function withoutFallback(
   sent: unknown,
   place: Localization,
   { fallback, revision }: ReadBefore,
+  shownAs: (values: EntrySnapshot["values"]) => EntrySnapshot["values"] = (values) => values,
 ): Promise<unknown> {
   if ((place.locale ?? place.market) === undefined || !isObject(sent)) return sent;
   const named = isObject(fallback) ? Object.keys(fallback) : undefined;
@@ -72,9 +74,9 @@ export async function withoutFallback(
   const leaves = fields.flatMap((field) => plainLeaves(field, sent).map((leaf) => ({ ...leaf, field })));
   if (leaves.length === 0) return sent;
   const choice = choose(schema, { locale: place.locale ?? schema.languages[0], market: place.market });
-  const read = await readable(deps, state, revision);
+  const read = (await readable(deps, state, revision)).map(({ values }) => shownAs(values));
   const filled = leaves.filter(({ field, trail, value }) =>
-    read.some(({ values }) => {
+    read.some((values) => {
       const stored = counterpart(sent, trail, values);
       if (fallbackOf(field, stored, choice) === undefined) return false;
       // Responses show a mask instead of a sensitive value.

@@ -18,6 +18,8 @@ export interface PutInput extends Omit<UpdateInput, "id" | "key" | "idempotency"
   key: EntryKey;
   /** `create`: fail if there is such an entry. `update`: fail if there is none. */
   only?: "create" | "update" | undefined;
+  /** The name of the key's field in `values`, if they have the shape of an earlier revision of the definition. */
+  keyName?: string | undefined;
 }
 
 export interface Put extends Written {
@@ -25,13 +27,12 @@ export interface Put extends Written {
 }
 
 /** Returns the values with the key, which the client may omit. */
-function withKey(values: unknown, key: EntryKey): unknown {
+function withKey(values: unknown, key: EntryKey, name: string): unknown {
   if (!isObject(values)) return values;
-  const { name } = key.field;
   if (!Object.hasOwn(values, name)) return { ...values, [name]: key.value };
-  if (holdsKey(key, values)) return values;
+  if (holdsKey(key, { [key.field.name]: values[name] })) return values;
   const message = "must be the value in the path. Remove it, or send that value.";
-  throw invalid([{ path: `/values/${name}`, code: "immutable", message }]);
+  throw invalid([{ path: `/values/${key.field.name}`, code: "immutable", message }]);
 }
 
 /** Returns whether a write failed because another entry has the key. */
@@ -53,9 +54,9 @@ const isMissing = (error: unknown) => error instanceof AppError && error.code ==
  *   may not read the entry that has it
  */
 export async function putEntry(deps: Deps, actor: Actor, input: PutInput): Promise<Put> {
-  const { key, only, schema, ...change } = input;
+  const { key, only, schema, keyName = key.field.name, ...change } = input;
   const { ifMatch, place, read: _, merge: __, ...entry } = change;
-  const values = withKey(input.values, key);
+  const values = withKey(input.values, key, keyName);
   const mayCreate = only !== "update" && ifMatch === undefined && place?.id === undefined;
   let creates = false;
   let id: string | undefined;

@@ -12,6 +12,7 @@ import { readableIn } from "../model/fields.ts";
 import { storedInput } from "../model/known.ts";
 import type { Origin } from "../model/origin.ts";
 import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
+import type { Shape, Shaping } from "../pinned/orb.ts";
 import { asAdded, withSums } from "../values/add.ts";
 import { admitted, holdsMask, keepingHidden, merged, withLiveMembers } from "../values/admitted.ts";
 import { readWindow, type Window, windowFaults } from "../values/input.ts";
@@ -55,6 +56,8 @@ export interface UpdateContent {
    * because an update cannot move an entry.
    */
   place?: Partial<Record<(typeof PLACE)[number], unknown>>;
+  /** Set if `values` have the shape of an earlier revision of the definition. */
+  shaping?: Shaping | undefined;
 }
 
 export type UpdateInput = Target & UpdateContent;
@@ -156,6 +159,36 @@ function applied(
   return { given, stored: masked, window, faults: [...faults, ...refused] };
 }
 
+/**
+ * Returns a request in the shape of an earlier revision as one that names all values in the live shape, and the values
+ * that it changes.
+ * @param from the revision that the request changes
+ */
+function inLiveShape(
+  { caller }: State,
+  input: UpdateContent,
+  from: EntrySnapshot,
+  shape: Shape,
+): { input: UpdateContent; changed: Record<string, unknown> } {
+  const { values: sent, merge = false, locale, market } = input;
+  if (sent === undefined && (locale ?? market) === undefined) return { input, changed: {} };
+  const { createdBy, values: base } = from;
+  const { values, changed } = shape.toLive({
+    ...{ sender: { caller, createdBy }, sent: sent ?? {}, locale, market, base },
+    merge: merge || sent === undefined,
+  });
+  return { input: { ...input, values, merge: false, locale: undefined, market: undefined }, changed };
+}
+
+/** Error 409: the request cannot say whether a mask stands for the value of the draft or of the published revision. */
+function masksInTwo(): AppError {
+  return new AppError(
+    "conflict",
+    "shape_conflict",
+    "The entry is live, has a newer draft, and has sensitive fields. Publish it without the header Orb-Definition, in the current shape.",
+  );
+}
+
 /** Returns the faults of items that values must not lack, because the caller may not set members of the items. */
 function removalFaults(
   schema: CompiledSchema,
@@ -211,54 +244,74 @@ export function updateEntry(deps: Deps, actor: Actor, given: UpdateInput): Promi
   return changeEntry(own, actor, given, updateChange(own, given));
 }
 
+interface Checking {
+  publish: boolean;
+  faults?: readonly Fault[];
+  held?: readonly string[];
+}
+
+/** Validates the result of a request. */
+async function checkedResult(
+  deps: Deps,
+  state: State,
+  schema: CompiledSchema,
+  result: Applied,
+  as: Checking,
+) {
+  const { id, createdBy } = state.base;
+  const { given: sent, stored, window } = result;
+  const faults = [...result.faults, ...(as.faults ?? [])];
+  if (as.publish) faults.push(...windowFaults(window, state.now));
+  const held = [...state.held.claims, ...(state.held.liveClaims ?? []), ...(as.held ?? [])];
+  const prepared = await prepare(deps, state.caller, state.context, schema, {
+    ...{ id, given: sent, createdBy, stored, held, faults, publish: as.publish },
+    keeps: (values) => removalFaults(schema, { caller: state.caller, createdBy }, values, stored),
+  });
+  return { ...prepared, ...window };
+}
+
+/** Returns the values of a request, without those that a response filled in from another language or market. */
+async function sentValues(
+  deps: Deps,
+  state: State,
+  schema: CompiledSchema,
+  given: UpdateContent,
+  shape: Shape | undefined,
+): Promise<unknown> {
+  const { read, values } = given;
+  if (read === undefined) return values;
+  const readable = readableIn(schema, state.caller, state.base.createdBy);
+  const shown = shape && ((stored: EntrySnapshot["values"]) => shape.shown(readable, stored));
+  return withoutFallback(deps, state, shape?.view(readable) ?? readable, values, given, read, shown);
+}
+
 /** Returns the change that an update is. */
 export function updateChange(deps: Deps, given: UpdateContent): Change {
   const publish = given.publish === true;
   const { validFrom, validTo, locale, market } = given;
-  const checked = async (
-    state: State,
-    schema: CompiledSchema,
-    result: Applied,
-    as: { publish: boolean; faults?: readonly Fault[]; held?: readonly string[] },
-  ) => {
-    const { id, createdBy } = state.base;
-    const { given: sent, stored, window } = result;
-    const faults = [...result.faults, ...(as.faults ?? [])];
-    if (as.publish) faults.push(...windowFaults(window, state.now));
-    const held = [...state.held.claims, ...(state.held.liveClaims ?? []), ...(as.held ?? [])];
-    const prepared = await prepare(deps, state.caller, state.context, schema, {
-      ...{ id, given: sent, createdBy, stored, held, faults, publish: as.publish },
-      keeps: (values) => removalFaults(schema, { caller: state.caller, createdBy }, values, stored),
-    });
-    return { ...prepared, ...window };
-  };
+  const checked = (state: State, schema: CompiledSchema, result: Applied, as: Checking) =>
+    checkedResult(deps, state, schema, result, as);
   const { values, add } = given;
+  const sent = [values, add].filter(isObject);
   return {
     acts: publish ? ["update", "publish"] : ["update"],
     request: { values, ...(add === undefined ? {} : { add }), validFrom, validTo, locale, market, publish },
     ...(given.skipsUnchanged === true ? { skipsUnchanged: true } : {}),
-    sent: [values, add].filter(isObject),
+    sent,
     contended: add !== undefined || given.when !== undefined,
     publishing: (state, made, role) =>
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),
     decide: asAdded(add, async (state) => {
       const schema = requireSchema(state);
-      const { base, caller } = state;
+      const { base } = state;
       // The faults of a sum, such as that it is too large, tell the caller the stored number.
       if (add !== undefined) requireNewest(state, schema);
       if (given.when !== undefined) requireCondition(state, schema, given.when);
-      const values =
-        given.read === undefined
-          ? given.values
-          : await withoutFallback(
-              deps,
-              state,
-              readableIn(schema, caller, base.createdBy),
-              given.values,
-              given,
-              given.read,
-            );
-      const input = { ...given, values };
+      const shape = await given.shaping?.(state.context, schema);
+      const plain = { ...given, values: await sentValues(deps, state, schema, given, shape) };
+      const shaped = shape && inLiveShape(state, plain, base, shape);
+      const input = shaped?.input ?? plain;
+      if (shaped !== undefined) sent.splice(0, sent.length, shaped.changed);
       const status = stateAfter(statusOf(base), given.origin);
       const faults = placeFaults(input, schema, base);
       const newest = applied(state, schema, input, base);
@@ -274,7 +327,13 @@ export function updateChange(deps: Deps, given: UpdateContent): Change {
       const live = beside
         ? await publishedOf(deps, schema, { head: base, address: state.entry.address })
         : null;
-      const shown = live === null ? newest : appliedToLive(state, schema, input, live);
+      if (live !== null && shape !== undefined && schema.sensitive.length > 0) throw masksInTwo();
+      const shown =
+        live === null
+          ? newest
+          : shape === undefined
+            ? appliedToLive(state, schema, input, live)
+            : applied(state, schema, inLiveShape(state, plain, live, shape).input, live);
       if (live === null || sameResult(schema, newest, shown))
         return { ...all, ...(await checked(state, schema, newest, { publish, faults })) };
       const published = await checked(state, schema, shown, { publish, faults });

@@ -1,0 +1,85 @@
+/**
+ * The header `Orb-Definition`: the caller sees and writes entries in the shape of an earlier revision of the orb's
+ * definition.
+ */
+import type { Context } from "hono";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import { homeKey } from "../../shared/definition/document/home.ts";
+import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
+import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/orb.ts";
+import { AppError, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
+import { isDefinitionHeader, refuseDefinition } from "../http/definition-header.ts";
+import type { AppEnv } from "../request/context.ts";
+import { type Address, addressOf, isFilePath, servesFiles } from "./address.ts";
+import type { OperationName } from "./operations.ts";
+
+/** Operations that take the header. */
+const TAKEN: ReadonlySet<OperationName> = new Set([
+  ...(["list", "get", "create", "update", "patch", "remove"] as const),
+  ...(["publish", "unpublish", "archive", "restore"] as const),
+  ...(["getBy", "putBy", "patchBy", "removeBy"] as const),
+]);
+
+/** Query parameters that must not be used together with the header. */
+const WITHOUT = ["live", "change", "group", "explain"];
+
+/** Returns the revision that the header names. Undefined without the header. */
+export function definitionOf(c: Context<AppEnv>): number | undefined {
+  const text = c.req.header("orb-definition");
+  if (text === undefined) return undefined;
+  if (isDefinitionHeader(text)) return Number(text);
+  throw new AppError(
+    "malformed",
+    "invalid_header",
+    "Orb-Definition must be the number of a published revision of the orb's definition, such as 12.",
+  );
+}
+
+/** Where a request leads under the revision that it names. */
+export interface PinnedAddress {
+  address: Exclude<Address, { kind: "handler" | "batch" }>;
+  /** The schema in the live definition. */
+  schema: CompiledSchema;
+  pinned: PinnedRequest;
+}
+
+/** Finds what a path leads to in an earlier revision, and sets the headers that all its responses have. */
+export async function pinnedAddress(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  segments: readonly string[],
+  revision: number,
+): Promise<PinnedAddress> {
+  const { deps } = c.var;
+  const orb = await pinnedOrb(deps, live, revision);
+  c.set("lossHeaders", {
+    ...lossHeaders(live.fence?.loss),
+    "orb-definition": String(revision),
+    ...(orb.since === undefined ? {} : { deprecation: `@${orb.since}` }),
+  });
+  if (isFilePath(segments) && servesFiles(live.compiled)) throw refuseDefinition();
+  const address = addressOf(orb.compiled, segments);
+  if (address.kind === "handler" || address.kind === "batch") throw refuseDefinition();
+  const schema = live.compiled.byHome.get(homeKey(address.schema.home));
+  const module = schema === undefined ? undefined : live.compiled.modules.get(schema.module);
+  if (schema === undefined || module?.routed !== true)
+    throw notFound("schema", "The orb's current definition no longer has this schema.");
+  return { address, schema, pinned: new PinnedRequest(deps, orb, schema) };
+}
+
+/** @throws AppError malformed if an operation or its parameters do not take the header */
+export function requireTaken(c: Context<AppEnv>, operation: OperationName): void {
+  if (!TAKEN.has(operation)) throw refuseDefinition();
+  const names = [...new URL(c.req.url).searchParams.keys()];
+  const found = names.filter((name) => WITHOUT.includes(name) || name.startsWith("aggregate["));
+  if (found.length === 0) return;
+  const message = "must not be used together with the header Orb-Definition";
+  throw invalidParameters(found.map((name) => ({ path: `/${name}`, code: "not_applicable", message })));
+}
+
+/** @throws AppError malformed if a body adds to numbers, which the header does not take */
+export function requireNoSums(body: object): void {
+  if (!("add" in body) || body.add === undefined) return;
+  const message = "must not be used together with the header Orb-Definition";
+  throw invalidParameters([{ path: "/add", code: "not_applicable", message }]);
+}

@@ -1,0 +1,237 @@
+/**
+ * Serves callers that name an earlier revision of the definition: they see and write the shape of that revision. See
+ * `values.ts` and `write.ts` for what becomes of the values.
+ */
+import {
+  type CompiledField,
+  type CompiledOrb,
+  type CompiledSchema,
+  compileOrb,
+} from "../../definition/compile.ts";
+import { homeKey } from "../../definition/document/home.ts";
+import { pinnedNames } from "../../definition/names/resolve.ts";
+import { findRevision, type OrbHead, orbHead } from "../../definition/stored/history.ts";
+import { requireReadable } from "../../definition/stored/readable.ts";
+import { allFields } from "../../definition/walk.ts";
+import type { Deps } from "../../deps.ts";
+import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { AppError, type Fault, invalidParameters, notFound } from "../../kernel/errors.ts";
+import { equal } from "../../kernel/json.ts";
+import type { VisibleEntry } from "../index/visible.ts";
+import type { OrbContext } from "../model/resolve.ts";
+import { counterpartOf, isSameField, namedAsOld, oldView, type SchemaPair } from "./fields.ts";
+import { asOldFault, type Positions } from "./paths.ts";
+import { type EntryValues, shownAsOld, toOld } from "./values.ts";
+import { type Shaped, type ShapedInput, ShapeRefusal, shapedValues } from "./write.ts";
+
+/** An earlier revision of a definition, ready to show the values of the live one. */
+export interface PinnedOrb {
+  revision: number;
+  compiled: CompiledOrb;
+  live: CompiledOrb;
+  /** Time at which the live definition was published, in seconds since the epoch. Undefined if both have one shape. */
+  since: number | undefined;
+}
+
+/** Revisions that are kept for each live definition. */
+const MOST = 32;
+const known = new WeakMap<OrbContext, BoundedMap<number, PinnedOrb>>();
+
+const unpublished = (revision: number) =>
+  notFound("definition revision", `Revision ${revision} of the orb's definition was never published.`);
+
+/**
+ * Reads an earlier revision of the live definition.
+ * @throws AppError not_found `definition_revision_not_found` if it was never published
+ */
+export async function pinnedOrb(
+  deps: Pick<Deps, "store">,
+  live: OrbContext,
+  revision: number,
+): Promise<PinnedOrb> {
+  const { orb, compiled } = live;
+  if (revision === live.revision) return { revision, compiled, live: compiled, since: undefined };
+  const found = known.get(live)?.get(revision);
+  if (found !== undefined) return found;
+  const head = revision > live.revision ? null : await orbHead(deps, orb);
+  if (head === null) throw unpublished(revision);
+  const [record, current] = await Promise.all([
+    findRevision(deps, orb, head, revision),
+    findRevision(deps, orb, head, live.revision),
+  ]);
+  if (record === null || !wasPublished(record, head)) throw unpublished(revision);
+  const { document, names } = record;
+  if (document === null) throw unpublished(revision);
+  requireReadable(orb, document);
+  const old = compileOrb(document, pinnedNames(document, names, current?.names), true);
+  const since = isSameShape(old, compiled)
+    ? undefined
+    : Math.floor(Date.parse(current?.at ?? record.at) / 1000);
+  const made = { revision, compiled: old, live: compiled, since };
+  const kept = known.get(live) ?? new BoundedMap<number, PinnedOrb>(MOST);
+  known.set(live, kept.set(revision, made));
+  return made;
+}
+
+/** Returns whether a revision was live, and belongs to the orb and not to a deleted one of its id. */
+const wasPublished = (record: OrbHead, head: OrbHead): boolean =>
+  record.publishedRevision === record.revision && record.createdAt === head.createdAt;
+
+/** Returns whether entries look the same under both definitions. */
+function isSameShape(old: CompiledOrb, live: CompiledOrb): boolean {
+  if (!equal(old.languages, live.languages) || !equal(old.markets, live.markets)) return false;
+  const [one, other] = [[...old.byHome], live.byHome];
+  return (
+    one.length === other.size &&
+    one.every(([home, schema]) => {
+      const now = other.get(home);
+      return now !== undefined && isSameSchema({ old: schema, now });
+    })
+  );
+}
+
+function isSameSchema(pair: SchemaPair): boolean {
+  const { old, now } = pair;
+  const isSameRoot = (name: string) => {
+    const [field, found] = [old.fields.get(name), now.fields.get(name)];
+    return field !== undefined && found !== undefined && counterpartOf(pair, field) === found
+      ? isSameField(field, found)
+      : false;
+  };
+  return (
+    old.module === now.module &&
+    old.id === now.id &&
+    allFields(old).length === allFields(now).length &&
+    [...now.fields.keys()].every(isSameRoot)
+  );
+}
+
+/** How a write of one request reaches the live shape. */
+export interface Shape {
+  toLive(input: ShapedInput): Shaped;
+  /** Returns the fields of the revision that stand for these of the live schema. */
+  view(readable: CompiledSchema): CompiledSchema;
+  /** Returns stored values in the shape of the revision. */
+  shown(readable: CompiledSchema, stored: EntryValues): Record<string, unknown>;
+}
+
+/**
+ * Returns the shape for one attempt of a write, because the definition may change between attempts. Undefined if the
+ * revision has the live shape.
+ */
+export type Shaping = (context: OrbContext, schema: CompiledSchema) => Promise<Shape | undefined>;
+
+/** A request of a caller that names an earlier revision, about the entries of one schema. */
+export class PinnedRequest {
+  readonly revision: number;
+  orb: PinnedOrb;
+  /** Undefined while the revision has the live shape. */
+  pair: SchemaPair | undefined;
+  #positions: Positions = new Map();
+  readonly #names = new Map<CompiledField, string>();
+  readonly #deps: Pick<Deps, "store">;
+
+  constructor(deps: Pick<Deps, "store">, orb: PinnedOrb, now: CompiledSchema) {
+    this.#deps = deps;
+    this.revision = orb.revision;
+    this.orb = orb;
+    this.pair = pairOf(orb, now);
+  }
+
+  readonly shaping: Shaping = async (context, schema) => {
+    const orb =
+      context.compiled === this.orb.live ? this.orb : await pinnedOrb(this.#deps, context, this.revision);
+    const pair = pairOf(orb, schema);
+    this.orb = orb;
+    this.pair = pair;
+    if (pair === undefined) return undefined;
+    return {
+      toLive: (input) => {
+        const shaped = shapedValues(pair, this.revision, input);
+        this.#positions = shaped.positions;
+        return shaped;
+      },
+      view: (readable) => oldView({ ...pair, now: readable }),
+      shown: (readable, stored) => shownAsOld(pair, readable, stored),
+    };
+  };
+
+  /**
+   * Returns an entry in the shape of the revision. What the caller may not read must be left out already. Entries of
+   * other orbs, and of schemas that the revision does not have, stay as they are.
+   */
+  seen<T extends VisibleEntry>(seen: T): T {
+    const { compiled, live, since } = this.orb;
+    const home = homeKey(seen.schema.home);
+    const [old, whole] = [compiled.byHome.get(home), live.byHome.get(home)];
+    if (since === undefined || seen.schema.orb !== live.id || old === undefined || whole === undefined)
+      return seen;
+    const view = { old, now: seen.schema };
+    const values = toOld(view, whole, seen.shown.values);
+    return { ...seen, schema: oldView(view), shown: { ...seen.shown, values } };
+  }
+
+  /** Returns the fields of the revision that stand for those of a view of the live schema. */
+  view(readable: CompiledSchema): CompiledSchema {
+    return this.pair === undefined ? readable : oldView({ ...this.pair, now: readable });
+  }
+
+  /** Returns a view of a live schema with the names of the revision, for filters, orders and keys. */
+  compared(comparable: CompiledSchema): CompiledSchema {
+    const { compiled, since } = this.orb;
+    const old = since === undefined ? undefined : compiled.byHome.get(homeKey(comparable.home));
+    return old === undefined ? comparable : namedAsOld({ old, now: comparable });
+  }
+
+  /** Returns the names of an entry's module and schema in the live definition. */
+  place<T extends { module?: unknown; schema?: unknown }>(sent: T): T {
+    const { pair } = this;
+    if (pair === undefined) return sent;
+    const { old, now } = pair;
+    const module = sent.module === old.module ? now.module : sent.module;
+    return { ...sent, module, schema: sent.schema === old.id ? now.id : sent.schema };
+  }
+
+  /** Returns the fields of the live definition that fields of `expand` stand for. */
+  expanded(fields: readonly CompiledField[]): CompiledField[] {
+    const { pair, revision } = this;
+    if (pair === undefined) return [...fields];
+    return fields.map((field) => {
+      const now = counterpartOf(pair, field);
+      if (now === undefined || !isSameField(field, now) || field.repeated !== now.repeated) {
+        const message = `must not name "${field.name}", whose type has changed since revision ${revision}`;
+        throw invalidParameters([{ path: "/expand", code: "changed_field", message }]);
+      }
+      this.#names.set(now, field.name);
+      return now;
+    });
+  }
+
+  /** Returns the name that the revision has for a field of {@link expanded}. */
+  nameOf(now: CompiledField): string | undefined {
+    return this.#names.get(now);
+  }
+
+  /** Returns faults with the names of the revision. */
+  faults(faults: readonly Fault[]): Fault[] {
+    const { pair } = this;
+    if (pair === undefined) return [...faults];
+    return faults.map((fault) => asOldFault(pair, this.#positions, this.revision, fault));
+  }
+
+  /** Returns an error with the names of the revision. */
+  error(error: unknown): unknown {
+    if (!(error instanceof AppError) || error.errors === undefined || error instanceof ShapeRefusal)
+      return error;
+    const { kind, code, detail, data, retryAfter, cause } = error;
+    return new AppError(kind, code, detail, { errors: this.faults(error.errors), data, retryAfter, cause });
+  }
+}
+
+function pairOf({ compiled, live, since, revision }: PinnedOrb, now: CompiledSchema): SchemaPair | undefined {
+  if (since === undefined || compiled === live) return undefined;
+  const old = compiled.byHome.get(homeKey(now.home));
+  if (old === undefined)
+    throw notFound("schema", `Revision ${revision} of the orb's definition has no such schema.`);
+  return { old, now };
+}

@@ -1,0 +1,440 @@
+/** The header `Orb-Definition`: callers see and write the shape of an earlier revision of the definition. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "../../shared/client/index.ts";
+import { adminToken, call as request, user } from "../support/auth.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+
+let platform: TestPlatform;
+let token: string;
+beforeAll(async () => {
+  platform = await sharedPlatform();
+  token = await adminToken(platform);
+});
+
+type Headers = Record<string, string>;
+const call = (method: string, path: string, body?: unknown, headers: Headers = {}) =>
+  request(platform, method, path, { token, headers, ...(body === undefined ? {} : { body }) });
+const anonymous = (path: string, headers: Headers = {}) => request(platform, "GET", path, { headers });
+
+async function ok(method: string, path: string, body?: unknown, headers?: Headers) {
+  const answer = await call(method, path, body, headers);
+  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
+  return answer;
+}
+
+const OPEN = { read: "public" } as const;
+const at = (revision: number): Headers => ({ "orb-definition": String(revision) });
+
+/** Publishes a document and returns its revision. */
+async function publish(id: string, document: object, method: "POST" | "PUT" = "PUT"): Promise<number> {
+  const path = method === "POST" ? "/api/admin/orbs" : `/api/admin/orbs/${id}`;
+  return (await ok(method, `${path}?publish=true`, { id, ...document })).body.revision;
+}
+
+const FIRST = (orb: string) => ({
+  languages: ["en", "de"],
+  components: [{ id: "quote", fields: [{ name: "text", type: "string" }] }],
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "product",
+          access: OPEN,
+          fields: [
+            { name: "title", type: "string", required: true },
+            { name: "sku", type: "string", unique: true, index: "ordered" },
+            { name: "count", type: "integer" },
+            { name: "tag", type: "string" },
+            { name: "blurb", type: "string" },
+            { name: "sections", type: "blocks", components: ["quote"] },
+            { name: "pin", type: "string", sensitive: true },
+            { name: "like", type: "reference", ref: `${orb}/catalog/product` },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+const SECOND = (orb: string) => ({
+  languages: ["en", "de"],
+  components: [
+    {
+      id: "saying",
+      was: "quote",
+      fields: [
+        { name: "words", was: "text", type: "string" },
+        { name: "by", type: "string" },
+      ],
+    },
+    { id: "video", fields: [{ name: "href", type: "url" }] },
+  ],
+  modules: [
+    {
+      id: "goods",
+      was: "catalog",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "article",
+          was: "product",
+          access: OPEN,
+          fields: [
+            { name: "headline", was: "title", type: "string", required: true, translatable: true },
+            { name: "number", was: "sku", type: "string", unique: true, index: "ordered" },
+            { name: "count", type: "decimal", scale: 2 },
+            { name: "tags", was: "tag", type: "string", list: true },
+            {
+              name: "seo",
+              type: "object",
+              fields: [
+                { name: "summary", type: "string" },
+                { name: "robots", type: "string" },
+              ],
+              from: { fields: { summary: "blurb" } },
+            },
+            { name: "parts", was: "sections", type: "blocks", components: ["saying", "video"] },
+            { name: "code", was: "pin", type: "string", sensitive: true },
+            { name: "similar", was: "like", type: "reference", ref: `${orb}/goods/article` },
+            { name: "extra", type: "string" },
+          ],
+        },
+      ],
+    },
+  ],
+});
+
+const VALUES = {
+  title: "Chair",
+  sku: "c-1",
+  count: 3,
+  tag: "oak",
+  blurb: "A chair",
+  sections: [{ _type: "quote", _key: "q1", text: "Sit" }],
+  pin: "1234",
+};
+
+describe("a caller that names an earlier revision", () => {
+  const orb = "pinned-shop";
+  const OLD = `/api/${orb}/catalog/product`;
+  const NEW = `/api/${orb}/goods/article`;
+  let revision: number;
+  let live: number;
+  let id: string;
+  const now = async (entry = id) => (await ok("GET", `${NEW}/${entry}?locale=*&revision=latest`)).body.values;
+  const old = async (entry = id) =>
+    (await ok("GET", `${OLD}/${entry}?locale=*&revision=latest`, undefined, at(revision))).body.values;
+
+  beforeAll(async () => {
+    revision = await publish(orb, FIRST(orb), "POST");
+    id = (await ok("POST", `${OLD}?publish=true`, { values: VALUES })).body.id;
+    live = await publish(orb, SECOND(orb));
+  });
+
+  test("reads entries and lists in its shape", async () => {
+    const answer = await anonymous(`${OLD}/${id}`, at(revision));
+    expect(answer.body).toMatchObject({
+      module: "catalog",
+      schema: "product",
+      values: { ...VALUES, pin: "••••••••" },
+    });
+    expect(Object.keys(answer.body.values).sort()).toEqual(Object.keys(VALUES).sort());
+    expect(answer.headers.get("orb-definition")).toBe(String(revision));
+    expect(answer.headers.get("deprecation")).toMatch(/^@\d+$/);
+    expect(answer.headers.get("vary")).toContain("Orb-Definition");
+    const page = await anonymous(`${OLD}?filter[sku]=c-1&sort=-sku&fields=title,sku`, at(revision));
+    expect(page.body.items.map((item: { values: object }) => item.values)).toEqual([
+      { title: "Chair", sku: "c-1" },
+    ]);
+    expect((await anonymous(`${OLD}/by/sku/c-1`, at(revision))).body.id).toBe(id);
+    // The newest revision has the current shape.
+    const newest = await anonymous(`${NEW}/${id}`, at(live));
+    expect(newest.body.values.headline).toBe("Chair");
+    expect(newest.headers.get("deprecation")).toBeNull();
+    expect(newest.headers.get("orb-definition")).toBe(String(live));
+  });
+
+  test("has other entity tags, so that no cache mixes the shapes", async () => {
+    const plain = await anonymous(`${NEW}/${id}`);
+    const tag = plain.headers.get("etag") ?? "";
+    const other = await anonymous(`${OLD}/${id}`, { ...at(revision), "if-none-match": tag });
+    expect(other.status).toBe(200);
+    const own = other.headers.get("etag") ?? "";
+    expect((await anonymous(`${OLD}/${id}`, { ...at(revision), "if-none-match": own })).status).toBe(304);
+    expect((await anonymous(`${NEW}/${id}`, { "if-none-match": own })).status).toBe(200);
+    // The host may keep responses without the header.
+    expect((await anonymous(`${NEW}/${id}`)).body.values.headline).toBe("Chair");
+    expect((await anonymous(`${NEW}/${id}`, at(live))).body.values.headline).toBe("Chair");
+  });
+
+  test("replaces only what its shape has", async () => {
+    const values = await now();
+    const full = {
+      ...values,
+      headline: { en: "Chair", de: "Stuhl" },
+      seo: { ...values.seo, robots: "none" },
+      parts: [
+        { ...values.parts[0], by: "Ann" },
+        { _type: "video", _key: "v1", href: "https://example.org/v" },
+      ],
+      extra: "kept",
+    };
+    await ok("PUT", `${NEW}/${id}`, { values: full });
+    const before = await old();
+    expect(before).toEqual({ ...VALUES, pin: "••••••••" });
+    const sent = {
+      ...before,
+      title: "Bench",
+      blurb: "A bench",
+      count: 5,
+      sections: [{ ...before.sections[0], text: "Rest" }],
+    };
+    const written = await ok("PUT", `${OLD}/${id}?locale=*`, { values: sent }, at(revision));
+    expect(written.body.values).toEqual(sent);
+    expect(written.body).toMatchObject({ module: "catalog", schema: "product" });
+    expect(await now()).toEqual({
+      ...full,
+      headline: { en: "Bench", de: "Stuhl" },
+      count: "5.00",
+      seo: { summary: "A bench", robots: "none" },
+      parts: [
+        { _type: "saying", _key: "q1", words: "Rest", by: "Ann" },
+        { _type: "video", _key: "v1", href: "https://example.org/v" },
+      ],
+    });
+    // A list that lacks the items which the caller sees keeps those that it does not see.
+    await ok("PATCH", `${OLD}/${id}`, { values: { sections: null, tag: null } }, at(revision));
+    const left = await now();
+    expect(left.parts).toEqual([{ _type: "video", _key: "v1", href: "https://example.org/v" }]);
+    expect(left.extra).toBe("kept");
+    expect(left.code).toBe("••••••••");
+    // A response that is edited and sent back.
+    const read = (await ok("GET", `${OLD}/${id}?locale=en&revision=latest`, undefined, at(revision))).body;
+    await ok(
+      "PUT",
+      `${OLD}/${id}?locale=en`,
+      { ...read, values: { ...read.values, title: "Stool" } },
+      at(revision),
+    );
+    expect((await now()).headline).toEqual({ en: "Stool", de: "Stuhl" });
+  });
+
+  test("is refused a write that would lose something", async () => {
+    const made = await ok("POST", NEW, {
+      values: { headline: { en: "T" }, tags: ["a", "b"], count: "1.50", number: "c-2" },
+    });
+    const entry = made.body.id;
+    const shown = await old(entry);
+    expect(shown).toEqual({ title: "T", tag: "a", sku: "c-2" });
+    for (const values of [{ tag: "c" }, { tag: null }, { count: 2 }]) {
+      const answer = await call("PATCH", `${OLD}/${entry}`, { values }, at(revision));
+      expect(answer, JSON.stringify(values)).toMatchObject({
+        status: 409,
+        body: {
+          code: "shape_conflict",
+          errors: [{ path: `/values/${Object.keys(values)[0]}`, code: "hidden_part" }],
+        },
+      });
+    }
+    await ok("PUT", `${OLD}/${entry}`, { values: { ...shown, title: "U" } }, at(revision));
+    expect(await now(entry)).toMatchObject({ headline: { en: "U" }, tags: ["a", "b"], count: "1.50" });
+  });
+
+  test("gets its own names in errors", async () => {
+    const errors = async (method: string, path: string, values: object) =>
+      (await call(method, path, { values }, at(revision))).body.errors;
+    expect(await errors("POST", OLD, { sku: "c-3" })).toEqual([
+      expect.objectContaining({ path: "/values/title", code: "required" }),
+    ]);
+    expect(await errors("POST", OLD, { title: "x", headline: "y" })).toEqual([
+      expect.objectContaining({ path: "/values/headline", code: "unknown_property" }),
+    ]);
+    expect(await errors("POST", OLD, { title: 1 })).toEqual([
+      expect.objectContaining({ path: "/values/title", code: "type" }),
+    ]);
+    expect(await errors("POST", OLD, { title: "x", sku: "c-1" })).toEqual([
+      expect.objectContaining({ path: "/values/sku", code: "unique" }),
+    ]);
+    // The second block of the entry is the first one that the caller sees.
+    const made = await ok("POST", NEW, {
+      values: {
+        headline: { en: "T" },
+        parts: [
+          { _type: "video", _key: "v", href: "https://example.org/v" },
+          { _type: "saying", _key: "s", words: "w" },
+        ],
+      },
+    });
+    const sections = [{ _type: "quote", _key: "s", text: 5 }];
+    expect(await errors("PATCH", `${OLD}/${made.body.id}`, { sections })).toEqual([
+      expect.objectContaining({ path: "/values/sections/0/text", code: "type" }),
+    ]);
+    const filter = await anonymous(`${OLD}?filter[headline]=x`, at(revision));
+    expect(filter.body.errors[0]).toMatchObject({ code: "unknown_field" });
+  });
+
+  test("creates, finds and changes entries by their keys, and expands references", async () => {
+    const first = await ok(
+      "PUT",
+      `${OLD}/by/sku/c-9?publish=true`,
+      { values: { title: "By key" } },
+      at(revision),
+    );
+    expect(first.status).toBe(201);
+    expect(first.headers.get("location")).toBe(`${OLD}/${first.body.id}`);
+    const again = await ok(
+      "PUT",
+      `${OLD}/by/sku/c-9?publish=true`,
+      { values: { title: "By key" } },
+      at(revision),
+    );
+    expect(again.body.revision).toBe(first.body.revision);
+    const like = await ok(
+      "POST",
+      `${OLD}?publish=true`,
+      { values: { title: "Like", like: first.body.id } },
+      at(revision),
+    );
+    const expanded = await anonymous(`${OLD}/${like.body.id}?expand=like`, at(revision));
+    expect(expanded.body.expand.like).toMatchObject({
+      schema: "product",
+      values: { title: "By key", sku: "c-9" },
+    });
+    await ok("DELETE", `${OLD}/by/sku/c-9?force=true`, undefined, at(revision));
+    expect((await call("GET", `${OLD}/${first.body.id}`, undefined, at(revision))).status).toBe(404);
+  });
+
+  test("can use the client, which is pinned to a revision", async () => {
+    const pinned = createClient({ url: platform.origin, token, definition: { [orb]: revision } }).orb(orb);
+    const products = pinned.catalog?.product;
+    const made = await products?.create({ title: "From the client", count: 7 });
+    expect(made?.values).toMatchObject({ title: "From the client", count: 7 });
+    const changed = await products?.update(made as { id: string; revision: number }, { title: "Changed" });
+    expect(changed?.values).toMatchObject({ title: "Changed", count: 7 });
+    expect(await now(made?.id)).toMatchObject({ headline: { en: "Changed" }, count: "7.00" });
+    await expect(products?.aggregate({ aggregate: { n: "count" } })).rejects.toMatchObject({ status: 400 });
+  });
+
+  test("has idempotency keys of its own", async () => {
+    const key = { "idempotency-key": "pinned-1" };
+    const body = { values: { title: "Once" } };
+    const first = await ok("POST", OLD, body, { ...key, ...at(revision) });
+    const again = await ok("POST", OLD, body, { ...key, ...at(revision) });
+    expect(again.body).toEqual(first.body);
+    expect(again.headers.get("idempotent-replayed")).toBe("true");
+    const other = await ok("POST", NEW, { values: { headline: { en: "Once" } } }, key);
+    expect(other.body.id).not.toBe(first.body.id);
+  });
+
+  test("is refused a revision or a request that the header has no meaning for", async () => {
+    for (const header of ["0", "x", "-1", "1.5", "", "1, 2"]) {
+      const answer = await anonymous(`${OLD}/${id}`, { "orb-definition": header });
+      expect(answer, header).toMatchObject({ status: 400, body: { code: "invalid_header" } });
+    }
+    for (const unknown of [live + 1, 999_999]) {
+      const answer = await anonymous(`${OLD}/${id}`, at(unknown));
+      expect(answer).toMatchObject({ status: 404, body: { code: "definition_revision_not_found" } });
+    }
+    const draft = (await ok("PUT", `/api/admin/orbs/${orb}`, { id: orb, ...SECOND(orb), name: "Draft" })).body
+      .revision;
+    expect((await anonymous(`${OLD}/${id}`, at(draft))).body.code).toBe("definition_revision_not_found");
+    const refused: [string, string, unknown?][] = [
+      ["GET", `${OLD}/${id}/revisions`],
+      ["GET", `${OLD}?live=sse`],
+      ["GET", `${OLD}?group=sku&aggregate[n]=count`],
+      ["PATCH", `${OLD}?filter[sku]=c-1`, { values: {} }],
+      ["PATCH", `${OLD}/${id}`, { add: { count: 1 } }],
+      ["POST", `/api/${orb}/batch`, { do: [] }],
+      ["GET", `/api/${orb}/files/x`],
+      ["GET", `/api/${orb}/changes`],
+      ["GET", `/api/admin/orbs/${orb}`],
+      ["GET", `/api/admin/orbs/${orb}/entries`],
+      ["GET", "/api/discovery"],
+      ["GET", "/api/streams"],
+    ];
+    for (const [method, path, body] of refused) {
+      const answer = await call(method, path, body, at(revision));
+      expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBe(400);
+    }
+  });
+});
+
+test("a name that another field has now stands for the field that had it then", async () => {
+  const orb = "pinned-swap";
+  const fields = (...all: object[]) => ({
+    modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", access: OPEN, fields: all }] }],
+  });
+  const [a, b] = [
+    { name: "a", type: "string" },
+    { name: "b", type: "string" },
+  ];
+  const revision = await publish(orb, fields(a, b), "POST");
+  const entry = (await ok("POST", `/api/${orb}/m/s?publish=true`, { values: { a: "1", b: "2" } })).body;
+  await publish(orb, fields({ ...a, was: "b" }, { ...b, was: "a" }));
+  const path = `/api/${orb}/m/s/${entry.id}`;
+  expect((await anonymous(path)).body.values).toEqual({ a: "2", b: "1" });
+  expect((await anonymous(path, at(revision))).body.values).toEqual({ a: "1", b: "2" });
+  await ok("PATCH", `${path}?publish=true`, { values: { a: "3" } }, at(revision));
+  expect((await anonymous(path)).body.values).toEqual({ a: "2", b: "3" });
+  // A publication concerns only what the request names: the draft of the other field stays one.
+  await ok("PATCH", path, { values: { a: "draft" } });
+  await ok("PATCH", `${path}?publish=true`, { values: { a: "4" } }, at(revision));
+  expect((await anonymous(path)).body.values).toEqual({ a: "2", b: "4" });
+  expect((await ok("GET", `${path}?revision=latest`)).body.values).toEqual({ a: "draft", b: "4" });
+  await ok("PATCH", `${path}?publish=true`, { values: { a: "3" } }, at(revision));
+  const page = await anonymous(`/api/${orb}/m/s?filter[a]=3`, at(revision));
+  expect(page.body.items).toHaveLength(1);
+});
+
+test("a caller sees and sets only what the current rules allow", async () => {
+  const orb = "pinned-access";
+  const document = (...fields: object[]) => ({
+    modules: [
+      {
+        id: "m",
+        type: "CONTENT",
+        schemas: [{ id: "s", access: { read: "public", create: ["user"], update: ["user"] }, fields }],
+      },
+    ],
+  });
+  const HIDDEN = { read: ["admin"], write: ["admin"] };
+  const revision = await publish(
+    orb,
+    document(
+      { name: "title", type: "string" },
+      { name: "cost", type: "string", unique: true },
+      { name: "old", type: "string" },
+    ),
+    "POST",
+  );
+  await ok("POST", `/api/${orb}/m/s?publish=true`, { values: { title: "t", cost: "secret", old: "o" } });
+  await publish(
+    orb,
+    document(
+      { name: "name", was: "title", type: "string" },
+      { name: "price", was: "cost", type: "string", unique: true, access: HIDDEN },
+      { name: "old", type: "string" },
+    ),
+  );
+  const caller = await user(platform);
+  const as = (method: string, path: string, body?: unknown) =>
+    request(platform, method, path, {
+      token: caller.token,
+      headers: at(revision),
+      ...(body === undefined ? {} : { body }),
+    });
+  const page = await as("GET", `/api/${orb}/m/s`);
+  expect(page.body.items[0].values).toEqual({ title: "t", old: "o" });
+  const path = `/api/${orb}/m/s/${page.body.items[0].id}`;
+  expect((await as("GET", `/api/${orb}/m/s?filter[cost]=secret`)).body.errors[0].code).toBe("unknown_field");
+  expect((await as("GET", `/api/${orb}/m/s/by/cost/secret`)).status).toBe(404);
+  expect((await as("PATCH", path, { values: { cost: "x" } })).body.errors).toEqual([
+    expect.objectContaining({ path: "/values/cost", code: "unknown_property" }),
+  ]);
+  expect(JSON.stringify((await as("PATCH", path, { values: { cost: "x" } })).body)).not.toContain("price");
+  expect((await as("PUT", path, { values: { title: "u", old: "p" } })).status).toBe(200);
+  const all = await ok("GET", `${path}?revision=latest`);
+  expect(all.body.values).toEqual({ name: "u", price: "secret", old: "p" });
+});
