@@ -3,8 +3,8 @@ import type { Actor } from "../../access/actor.ts";
 import { type Principal, principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
-import { invalidParameters } from "../../kernel/errors.ts";
-import { isToken, streams, subjects } from "../../store/subjects.ts";
+import { notFound } from "../../kernel/errors.ts";
+import { streams, subjects } from "../../store/subjects.ts";
 import { type ChangeSet, parseSet, requireSet } from "../record/record.ts";
 import { isReadable, requireReadable, requireSome } from "../record/rights.ts";
 import type { SetState } from "../record/states.ts";
@@ -39,7 +39,7 @@ export interface ListSets {
   after?: number | undefined;
 }
 
-/** Returns the ids of the sets that have a version of an entry. */
+/** Returns the ids of the sets that have a version of an entry. @throws AppError schema_not_found, entry_not_found */
 async function setsWith(
   deps: Deps,
   { orb, compiled }: OrbContext,
@@ -47,10 +47,7 @@ async function setsWith(
 ): Promise<ReadonlySet<string>> {
   const [module = "", schema = "", id = ""] = entry.split("/");
   const home = compiled.schema(module, schema)?.home;
-  if (home === undefined || !isToken(id)) {
-    const message = "must name an entry of a schema that the orb has, as module/schema/id";
-    throw invalidParameters([{ path: "/filter[entry]", code: "unknown_schema", message }]);
-  }
+  if (home === undefined) throw notFound("schema");
   const filter = subjects.changesOfEntry(orb, id);
   const found = await nullIfMissing(deps.store.subjects(streams.orb(orb), filter));
   // `<orb>._change.<set>.entry.<type>.<schema>.<id>`
