@@ -11,6 +11,7 @@ import {
   type Side,
   tightened,
 } from "./compat-fields.ts";
+import { becameOthers, madeChanges, madeOfRemoved } from "./compat-made.ts";
 import { isRequired } from "./compile-field.ts";
 import { accessLists } from "./document/access.ts";
 import type {
@@ -133,6 +134,7 @@ function compareSchemas(
     ...refusedMoves(before, after, moved),
     ...sharedBetween(...sides).map(sharedMember),
     ...compareLists({ ...lists, prefix: "", roots: undefined, moved }),
+    ...madeChanges(lists),
   ];
 }
 
@@ -169,6 +171,11 @@ function compareLists(lists: Lists): Change[] {
     fields.delete(root);
     if (other === undefined && isMoved("from", field)) continue;
     if (other === undefined) {
+      const heirs = prefix === "" ? madeOfRemoved(lists, root) : [];
+      if (heirs.length > 0) {
+        changes.push({ roots, ...becameOthers(named(field).name, heirs) });
+        continue;
+      }
       const alike = added.filter((one) => meaningChanges(field, one).length === 0);
       changes.push({ roots, ...removedField(named(field).name, field.name, alike) });
     } else {

@@ -27,6 +27,7 @@ import {
 } from "./document/home.ts";
 import { sourceOf } from "./document/source.ts";
 import { compileWorkflow, type ReviewRule } from "./document/workflow.ts";
+import { type MadeField, madeFields } from "./names/made.ts";
 import { type MovedField, movedFields } from "./names/moves.ts";
 import { MODULES, NameTable, type StoredNames, schemasOf, storedHome } from "./names/stored-names.ts";
 import { componentsOf, withNested } from "./nested.ts";
@@ -46,6 +47,8 @@ export interface CompiledSchema {
   readonly renamed: boolean;
   /** Fields of which some values are stored as those of members of objects, or reversed. */
   readonly moved: readonly MovedField[];
+  /** Fields that a rule makes of others, in entries that were stored before the fields existed. */
+  readonly made: readonly MadeField[];
   readonly definition: SchemaDefinition;
   readonly access: SchemaAccess;
   /**
@@ -238,6 +241,7 @@ export function compileSchema(
     definition.fields.map((field) => [field.name, compileField(compiler, field, { scope })] as const),
   );
   const moved = movedFields({ names, components: compiler.components, scope, fields: definition.fields });
+  const made = madeFields(names, scope, definition.fields);
   const access = compileAccess(accessLists(module.type, definition), roles);
   return {
     orb: document.id,
@@ -250,8 +254,10 @@ export function compileSchema(
       home.schema !== token ||
       names.storedOf(MODULES, module.id) !== module.id ||
       moved.length > 0 ||
+      made.length > 0 ||
       [...fields.values()].some(isRenamed),
     moved,
+    made,
     definition,
     access,
     liveRole: liveRoleOf(access),

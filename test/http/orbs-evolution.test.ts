@@ -320,3 +320,88 @@ test("checks an older draft when it is published after the orb was unpublished",
   expect((await call("POST", `${path}/unpublish`)).status).toBe(200);
   expect((await call("POST", `${path}/publish`)).status).toBe(409);
 });
+
+test("a new field has what a rule makes of several earlier ones, until the earlier document is back", async () => {
+  const names = ["first", "last"].map((name): Field => ({ name, type: "string", index: "ordered" }));
+  const full: Field = {
+    name: "name",
+    type: "string",
+    unique: true,
+    index: "ordered",
+    search: true,
+    from: { convert: { cat: [{ var: "values.first" }, " ", { var: "values.last" }] } },
+  };
+  const { id, path, ids } = await withEntries(names, [
+    { first: "Ann", last: "Lee" },
+    { first: "Bo", last: "Ray" },
+    { first: "Bo", last: "Ray" },
+    { first: "A name that is", last: "too long for the field" },
+  ]);
+  const [ann, , twin, long] = ids;
+  const next = document(id, [{ ...full, max: 20 }]);
+  const dry = await call("PUT", `${path}?dryRun=true&publish=true`, next);
+  expect(dry.body).toMatchObject({
+    refused: true,
+    summary: expect.arrayContaining([
+      'field name: from none → {"convert":{"cat":[{"var":"values.first"}," ",{"var":"values.last"}]}} (news/article)',
+    ]),
+    impact: {
+      changes: expect.arrayContaining([
+        expect.objectContaining({
+          code: "converted_field",
+          field: "name",
+          refused: true,
+          values: 4,
+          lossy: { entries: 1, examples: [{ id: long, reason: expect.stringContaining("at most 20") }] },
+        }),
+      ]),
+    },
+  });
+  expect((await call("PUT", `${path}?publish=true`, next)).body.code).toBe("incompatible_change");
+  const entry = (one: string | undefined) => `${path}/entries/${one}`;
+  expect((await call("DELETE", entry(long))).status).toBe(204);
+  // Two entries would have the same unique value.
+  expect((await call("PUT", `${path}?publish=true`, next)).body.code).toBe("unique_conflict");
+  expect((await call("PATCH", entry(twin), { values: { first: "Cy" } })).status).toBe(200);
+  expect((await call("POST", `${entry(twin)}/publish`)).status).toBe(200);
+  expect((await call("PUT", `${path}?publish=true`, next)).status).toBe(200);
+
+  const listed = async (query: string) =>
+    (await call("GET", `/api/${id}/news?${query}`)).body.items.map(
+      ({ values }: { values: { name: string } }) => values.name,
+    );
+  expect(await listed("sort=-name")).toEqual(["Cy Ray", "Bo Ray", "Ann Lee"]);
+  expect(await listed("filter[name]=Ann%20Lee")).toEqual(["Ann Lee"]);
+  await expect.poll(() => listed("search=ray&sort=name")).toEqual(["Bo Ray", "Cy Ray"]);
+  expect((await call("GET", `/api/${id}/news/by/name/Cy%20Ray`)).body.id).toBe(twin);
+  const copy = await call("POST", `${path}/entries`, { module: "news", values: { name: "Ann Lee" } });
+  expect(copy.body.code).toBe("unique_conflict");
+  // The history shows the field, too.
+  const past = await call("GET", `${entry(twin)}/revisions/1`);
+  expect(past.body.values).toMatchObject({ name: "Bo Ray" });
+  expect((await call("PATCH", entry(ann), { values: { name: "Ann Poe" } })).body.values).toEqual({
+    name: "Ann Poe",
+  });
+
+  // The earlier document lacks the values that were written meanwhile, until its rules make them.
+  const earlier = document(id, names);
+  const refused = await call("PUT", `${path}?publish=true`, earlier);
+  expect([refused.status, refused.body.code]).toEqual([409, "incompatible_change"]);
+  expect(JSON.stringify(refused.body.impact)).toContain("Ann Poe");
+  const cut = (from: number, length?: number) => ({
+    from: { convert: { substr: [{ var: "values.name" }, from, ...(length === undefined ? [] : [length])] } },
+  });
+  const [one, two] = names as [Field, Field];
+  const back = document(id, [
+    { ...one, ...cut(0, 3) },
+    { ...two, ...cut(4) },
+  ]);
+  expect((await call("PUT", `${path}?publish=true`, back)).status).toBe(200);
+  expect((await call("GET", entry(ann))).body.values).toEqual({ first: "Ann", last: "Poe" });
+  expect((await call("GET", entry(twin))).body.values).toEqual({ first: "Cy", last: "Ray" });
+  const sorted = await call("GET", `/api/${id}/news?sort=first&filter[last]=Ray`);
+  expect(sorted.body.items.map(({ values }: { values: object }) => values)).toEqual([
+    { first: "Bo", last: "Ray" },
+    { first: "Cy", last: "Ray" },
+  ]);
+});

@@ -4,10 +4,11 @@ import { isObject } from "../../kernel/json.ts";
 import { checkReads, checkRule } from "../../logic/check.ts";
 import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
 import { canonicalLanguage, FIELD_NAME, REF } from "../document/ids.ts";
+import { readsOf } from "../document/source.ts";
 import { targetKey, targetsOf } from "../document/targets.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
 import { compilePattern } from "../fields/parts/pattern.ts";
-import { takesRule } from "../names/ruled.ts";
+import { takesRule } from "../types/traits.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 
 /** Maximum number of fields with a pattern, because compiling patterns takes time. */
@@ -310,6 +311,9 @@ function checkMoves(
   }
 }
 
+/** A field of a schema itself. Rules can make only such fields of others. */
+const OF_SCHEMA = /^\/modules\/\d+\/schemas\/\d+\/fields\/\d+$/;
+
 /** Checks the rule that converts the values which are stored before a change of type. */
 function checkConversion(field: LooseField, faults: Faults): void {
   const conversion = conversionOf(field);
@@ -321,7 +325,8 @@ function checkConversion(field: LooseField, faults: Faults): void {
   }
   const rule = ownProperty(conversion, "convert");
   const path = `${field.path}/from/convert`;
-  for (const fault of [...checkRule(rule, path), ...checkReads(rule, path, ["value"])])
+  const known = OF_SCHEMA.test(field.path) && readsOf(rule).length > 0 ? "values" : "value";
+  for (const fault of [...checkRule(rule, path), ...checkReads(rule, path, [known])])
     faults.add(fault.path, fault.code, fault.message);
 }
 

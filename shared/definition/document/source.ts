@@ -4,7 +4,8 @@ import { FIELD_NAME } from "./ids.ts";
 
 const ruleSchema = z.strictObject({
   convert: z.unknown().meta({
-    description: 'A JsonLogic rule. It reads the stored value as {"var": "value"}.',
+    description:
+      'A JsonLogic rule. It reads the stored value as {"var": "value"}. In a new field of a schema, it reads the earlier fields as {"var": "values.first"}.',
     example: { in: [{ var: "value" }, ["yes", "on"]] },
   }),
 });
@@ -45,3 +46,19 @@ export const ruleOf = ({ from }: Sourced): unknown =>
 /** Returns the fields that become members of an object: for each member, the field's name. */
 export const movesOf = ({ from }: Sourced): [member: string, field: string][] =>
   typeof from === "object" && "fields" in from ? Object.entries(from.fields) : [];
+
+/** Returns the fields that a rule for a new field reads: those in `{ "var": "values.first" }`. */
+export function readsOf(rule: unknown): string[] {
+  const found = new Set<string>();
+  const visit = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    for (const [name, given] of Object.entries(node)) {
+      const path: unknown = Array.isArray(given) ? given[0] : given;
+      const [root, field] = name === "var" && typeof path === "string" ? path.split(".") : [];
+      if (root === "values" && field !== undefined && field !== "") found.add(field);
+      else visit(given);
+    }
+  };
+  visit(rule);
+  return [...found];
+}

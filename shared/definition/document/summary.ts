@@ -48,7 +48,11 @@ function schemaChanges(from: SchemaDefinition, to: SchemaDefinition, module: str
   properties(from, to, ["id", "was", "fields"], `schema ${place}: `, "", lines);
   const fields = renamedIn(from.fields, to.fields, (field) => field.name);
   byKey(from.fields, to.fields, fields, {
-    added: (field) => lines.push(`added field ${field.name}: ${field.type} (${place})`),
+    added: ({ name, type, from: origin }) => {
+      lines.push(`added field ${name}: ${type} (${place})`);
+      // Reviewers must see what becomes of stored values.
+      if (typeof origin === "object") lines.push(`field ${name}: from none → ${textOf(origin)} (${place})`);
+    },
     removed: (field) => lines.push(`removed field ${field.name} (${place})`),
     both: (before, after) => fieldChanges(before, after, place, lines),
     moved: () => lines.push(`schema ${place}: changed the order of fields`),

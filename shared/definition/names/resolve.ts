@@ -3,8 +3,9 @@ import { AppError } from "../../kernel/errors.ts";
 import { equal } from "../../kernel/json.ts";
 import type { FieldDefinition, OrbDocument } from "../document/document.ts";
 import { type HomeKey, homeKey, SUBJECT_TYPES, schemaToken } from "../document/home.ts";
-import { ruleOf } from "../document/source.ts";
+import { readsOf, ruleOf } from "../document/source.ts";
 import { type Form, isConvertible, isLossless, isSameShape, meaningOf, originOf } from "./forms.ts";
+import { type Before, madeOf, withReturned } from "./made.ts";
 import { arrivedNames, claimedNames, withMoves } from "./moves.ts";
 import type { Meaning } from "./step.ts";
 import {
@@ -109,7 +110,32 @@ class Resolution {
       (identity) => !this.#taken.has(identity) && present.every(({ stored }) => stored !== identity.stored),
     );
     const gone = rest.filter((identity) => !isPlain(identity) || names.has(identity.stored));
-    return [...present, ...gone.map((identity) => ({ ...identity, gone: true as const }))];
+    return this.#made(items, [...present, ...gone.map((identity) => ({ ...identity, gone: true as const }))]);
+  }
+
+  /** Returns the identities with the rules that make new fields of earlier ones. */
+  #made(items: readonly Named[], all: readonly Identity[]): Identity[] {
+    const { live, identities, place, isEmpty } = this.#known;
+    const wasThere = (identity: Identity | undefined) => identity !== undefined && identity.gone !== true;
+    const fresh = items.filter(({ name }) => !wasThere(this.#found.get(name)));
+    if (isEmpty || fresh.length === 0) return [...all];
+    const before: Before = { meaning: (name) => live.get(name)?.meaning, identities, place };
+    const returned = new Map<string, Meaning>();
+    const made = new Map(
+      fresh.flatMap(({ name, meaning, rule }) => {
+        const identity = all.find((one) => one.gone !== true && one.name === name);
+        if (identity === undefined || meaning === undefined) return [];
+        const reads = readsOf(rule);
+        if (reads.length === 0) returned.set(name, meaning);
+        const own = madeOf(identity.stored, meaning, rule, reads, before);
+        return own === undefined ? [] : [[identity, { ...identity, made: own }] as const];
+      }),
+    );
+    return withReturned(
+      all.map((identity) => made.get(identity) ?? identity),
+      returned,
+      before,
+    );
   }
 
   #claim(
@@ -158,7 +184,7 @@ class Resolution {
       forms: withForm(forms, { ...(known && originOf(known)), stored, ...after }),
     };
     // A rule counts once: it may stay in the document, and then the type may change in another way.
-    const rule = equal(item.rule, previous?.rule) ? undefined : item.rule;
+    const rule = equal(item.rule, previous?.rule) || readsOf(item.rule).length > 0 ? undefined : item.rule;
     const stays = isSameShape(before, after) && (rule === undefined || isSameShape(after, before));
     if (stays || isEmpty) return kept ?? identity;
     const all = forms ?? [{ stored, ...before }];
@@ -208,7 +234,7 @@ function formAgain(
 const withForm = (forms: readonly Form[], form: Form): Form[] =>
   forms.map((one) => (one.stored === form.stored ? form : one));
 
-function renamed(name: string, { stored, name: last, earlier = [], forms, moved }: Identity): Identity {
+function renamed(name: string, { stored, name: last, earlier = [], forms, moved, made }: Identity): Identity {
   const names = [...new Set(last === name ? earlier : [last, ...earlier])].filter((each) => each !== name);
   return {
     stored,
@@ -216,14 +242,18 @@ function renamed(name: string, { stored, name: last, earlier = [], forms, moved 
     ...(names.length === 0 ? {} : { earlier: names.slice(0, EARLIER) }),
     ...(forms === undefined ? {} : { forms }),
     ...(moved === undefined ? {} : { moved }),
+    ...(made === undefined ? {} : { made }),
   };
 }
 
 const isNow = ({ name, gone }: Identity, wanted: string) => gone !== true && name === wanted;
 const wasEver = ({ name, earlier = [] }: Identity, wanted: string) =>
   name === wanted || earlier.includes(wanted);
-const isPlain = ({ stored, name, earlier = [], gone, forms, moved }: Identity) =>
-  gone !== true && stored === name && earlier.length === 0 && forms === undefined && moved === undefined;
+const isPlain = ({ stored, name, earlier = [], gone, forms, moved, made }: Identity) =>
+  gone !== true &&
+  stored === name &&
+  earlier.length === 0 &&
+  [forms, moved, made].every((one) => one === undefined);
 
 /**
  * Returns the stored names of a document.
@@ -338,6 +368,7 @@ export function pinnedNames(
           name,
           ...(forms === undefined ? {} : { forms: [...forms] }),
           ...(now?.moved === undefined ? {} : { moved: now.moved }),
+          ...(now?.made === undefined ? {} : { made: now.made }),
         };
       });
       const roots = new Set(present.map(rootOf));

@@ -2,7 +2,6 @@
 import { isObject } from "../../kernel/json.ts";
 import { type Budget, runRule } from "../../logic/engine.ts";
 import { FIELD_TYPES } from "../fields/index.ts";
-import type { FieldTypeName } from "../types/traits.ts";
 import type { Meaning, OnLoss, Step } from "./step.ts";
 
 /**
@@ -17,22 +16,8 @@ export type ConversionBudget = Budget;
 /** Only steps limit conversions. With a limit of time, a busy host could read another value than an idle one. */
 export const conversionBudget = (): ConversionBudget => ({ steps: STEPS, deadline: 0, now: () => 0 });
 
-/**
- * Types that rules cannot convert: the members of objects have stored names of their own, and the targets of references
- * and files would have to be checked.
- */
-const WITHOUT_RULES: ReadonlySet<FieldTypeName> = new Set([
-  "object",
-  "blocks",
-  "richText",
-  "reference",
-  "file",
-]);
-
-export const takesRule = ({ type, sensitive }: Pick<Meaning, "type" | "sensitive">): boolean =>
-  sensitive !== true && !WITHOUT_RULES.has(type);
-
-const LEVELS = ["marketSpecific", "translatable"] as const;
+/** The maps around a value, from outside. */
+export const LEVELS = ["marketSpecific", "translatable"] as const;
 
 /** The conversion of one value. */
 export interface Ruling {
@@ -68,23 +53,33 @@ function inLevel(ruling: Ruling, value: unknown, at: number): unknown {
 }
 
 /** Converts the values of a map. Leaves out those that become null. Returns undefined if one cannot be converted. */
-function each(map: Readonly<Record<string, unknown>>, change: (value: unknown) => unknown): unknown {
+export function each(map: Readonly<Record<string, unknown>>, change: (value: unknown) => unknown): unknown {
   const all = Object.entries(map).map(([key, value]) => [key, change(value)] as const);
   if (all.some(([, value]) => value === undefined)) return undefined;
   const left = all.filter(([, value]) => value !== null);
   return left.length === 0 ? null : Object.fromEntries(left);
 }
 
-/** Evaluates the rule, and requires a value that the new form can have below the level `at`. */
-function result({ rule, step, onLoss, budget }: Ruling, value: unknown, at: number): unknown {
-  const what = `cannot be converted: ${shown(value)}.`;
-  const run = budget.steps < 0 ? undefined : runRule(rule, { value }, budget);
+const result = ({ rule, step, onLoss, budget }: Ruling, value: unknown, at: number): unknown =>
+  evaluated({ rule, to: step.to, onLoss, budget }, { data: { value }, told: value, at });
+
+/**
+ * Evaluates a rule, and requires a value that the new form can have.
+ * @param input.told what messages show of the data
+ * @param input.at the level below which the value is
+ */
+export function evaluated(
+  { rule, to, onLoss, budget }: { rule: unknown; to: Meaning; onLoss: OnLoss; budget: ConversionBudget },
+  { data, told, at }: { data: Readonly<Record<string, unknown>>; told: unknown; at: number },
+): unknown {
+  const what = `cannot be converted: ${shown(told)}.`;
+  const run = budget.steps < 0 ? undefined : runRule(rule, data, budget);
   if (run === undefined || run.failure !== undefined) {
     const why = run?.failure === "failed" ? "" : ` (${run?.failure ?? "too_many_steps"})`;
     onLoss(`${what} The rule fails${why}`);
     return undefined;
   }
-  return parsed(step.to, run.result, at, (message) =>
+  return parsed(to, run.result, at, (message) =>
     onLoss(`${what} The rule returns ${shown(run.result)}, which ${message}`),
   );
 }

@@ -2,7 +2,7 @@
  * The names of modules, schemas, components and fields in stored data. A name is stored as it was when its owner first
  * appeared. A rename (`was`) changes the name in the document and leaves the stored one, so that no entry is rewritten.
  * A change of type gives a field another stored name (`forms.ts`). A field that moved into an object keeps its stored
- * name for the values from before (`moves.ts`). `resolve.ts` decides which name in a new document is which stored name.
+ * name for the values from before (`moves.ts`). A new field can be made of others (`made.ts`). `resolve.ts` decides which name in a new document is which stored name.
  */
 import type { FieldDefinition, ModuleType, OrbDocument } from "../document/document.ts";
 import { type Home, homeOf, type SchemaToken, SUBJECT_TYPES } from "../document/home.ts";
@@ -23,6 +23,23 @@ export interface Identity {
   forms?: Form[];
   /** The members of objects that a field became, oldest first. */
   moved?: Move[];
+  /** How a rule makes its values of those that other fields had before it. */
+  made?: Made;
+}
+
+/** How the values of a field are made of those of other fields, for entries that were stored before it existed. */
+export interface Made {
+  /** The stored name under which the rule makes the values. */
+  form: string;
+  /** The attributes of the field at that time. */
+  shape: Meaning;
+  /** The other fields, by the names that the rule reads: what they were then, and their stored names. */
+  sources: Readonly<Record<string, Meaning & { stored: string }>>;
+  /** Where a value belongs if the field has languages or markets, and none of the other fields has. */
+  language?: string | undefined;
+  market?: string | undefined;
+  /** The JsonLogic rule. Missing if these values would be lost. */
+  rule?: unknown;
 }
 
 /** A field that became a member of an object. All names are those in stored data at that time. */
@@ -94,11 +111,12 @@ export const countForms = (names: StoredNames | undefined): number =>
     .flat()
     .reduce((sum, { forms = [] }) => sum + forms.length, 0);
 
-/** Returns whether rules convert some values, or some values have moved into objects. */
+/** Returns whether rules convert some values or make them, or some values have moved into objects. */
 export const hasRulesOrMoves = (names: StoredNames | undefined): boolean =>
   Object.values(names ?? {}).some((identities) =>
     identities.some(
-      ({ forms = [], moved }) => moved !== undefined || forms.some((form) => form.convert !== undefined),
+      ({ forms = [], moved, made }) =>
+        moved !== undefined || made !== undefined || forms.some((form) => form.convert !== undefined),
     ),
   );
 

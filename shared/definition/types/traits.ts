@@ -173,3 +173,24 @@ export const isFieldType = (type: unknown): type is FieldTypeName =>
   typeof type === "string" && Object.hasOwn(FIELD_TRAITS, type);
 
 export const traitsOf = (type: FieldTypeName): FieldTraits => FIELD_TRAITS[type];
+
+/**
+ * Types that rules cannot convert: the members of objects have stored names of their own, and the targets of references
+ * and files would have to be checked.
+ */
+const WITHOUT_RULES: ReadonlySet<FieldTypeName> = new Set([
+  "object",
+  "blocks",
+  "richText",
+  "reference",
+  "file",
+]);
+
+/** Returns whether rules can convert the values of a field, and return such values. */
+export const takesRule = ({
+  type,
+  sensitive,
+}: {
+  type: FieldTypeName;
+  sensitive?: boolean | undefined;
+}): boolean => sensitive !== true && !WITHOUT_RULES.has(type);

@@ -35,9 +35,9 @@ const closed = (values: Values) => values as unknown as StoredValues;
 export function withNames<T extends WithStored>(schema: CompiledSchema | undefined, stored: T): Named<T> {
   if (schema?.renamed !== true) return stored as unknown as Named<T>;
   const { module, id } = schema;
-  const moved = moveValues(schema.moved, opened(stored.values));
+  const moved = moveValues(schema.moved, withMade(schema, opened(stored.values)));
   const values = namedObject(schema.fields, moved, { budgets: new Map() });
-  return { ...stored, module, schema: id, values };
+  return { ...stored, module, schema: id, values: withoutMarks(schema, values) };
 }
 
 /** Returns a revision with the names under which it is stored. */
@@ -46,7 +46,29 @@ export function withStoredNames<T extends { values: Values }>(
   named: T,
 ): Stored<T> {
   if (schema?.renamed !== true) return named as unknown as Stored<T>;
-  return { ...named, values: closed(storedObject(schema.fields, named.values)) };
+  return { ...named, values: closed({ ...marksOf(schema), ...storedObject(schema.fields, named.values) }) };
+}
+
+/** Adds the values that rules make of other fields. */
+function withMade(schema: CompiledSchema, stored: Readonly<Values>, lose?: OnLostField): Readonly<Values> {
+  return schema.made.reduce(
+    (values, { name, add }) => add(values, (reason) => lose?.(name, reason)) as Readonly<Values>,
+    stored,
+  );
+}
+
+/** Returns null for each field that a rule makes of others: a revision that has the field needs no rule. */
+const marksOf = ({ made }: CompiledSchema): Values =>
+  Object.fromEntries(made.map(({ stored }) => [stored, null]));
+
+/** Leaves out these marks. A default can only be replaced by null, so there null is a value. */
+function withoutMarks({ made, fields }: CompiledSchema, values: Values): Values {
+  const marked = made.filter(
+    ({ name }) => values[name] === null && fields.get(name)?.definition.default === undefined,
+  );
+  if (marked.length === 0) return values;
+  const names = new Set(marked.map(({ name }) => name));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
 }
 
 /** Returns an entry with the names of a definition. */
@@ -101,10 +123,20 @@ export function unconverted(
     } else if (fault !== undefined) lose(field, `would have a value that ${fault.message}: ${shown(value)}`);
   };
   if (!schema.renamed) return lost;
-  const moved = moveValues(schema.moved, opened(values), (field, reason) => lost.push({ field, reason }));
-  namedObject(schema.fields, moved, { budgets: new Map(), checks: { lose, onRuled } });
+  const onLost: OnLostField = (field, reason) => lost.push({ field, reason });
+  const all = withMade(schema, opened(values), onLost);
+  const moved = moveValues(schema.moved, all, onLost);
+  const named = namedObject(schema.fields, moved, { budgets: new Map(), checks: { lose, onRuled } });
+  for (const { name, form } of schema.made) {
+    const field = schema.fields.get(name);
+    const isMade = Object.hasOwn(all, form) && !Object.hasOwn(opened(values), form);
+    if (field !== undefined && isMade) onRuled(field, named[name] ?? null);
+  }
   return lost;
 }
+
+/** Called with the name of a field, and the reason why its value is lost. */
+type OnLostField = (field: string, reason: string) => void;
 
 /** The field that has the values under a stored name. */
 interface Place {

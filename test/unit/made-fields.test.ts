@@ -1,0 +1,319 @@
+/** New fields whose values a rule makes of several earlier ones: `"from": { "convert": { "var": "values.first" } }`. */
+import fc from "fast-check";
+import { expect, test } from "vitest";
+import { checkDocument } from "../../shared/definition/check/check.ts";
+import { compareDefinitions } from "../../shared/definition/compat.ts";
+import { compileOrb } from "../../shared/definition/compile.ts";
+import type { OrbDocument } from "../../shared/definition/document/document.ts";
+import { pinnedNames, storedNames } from "../../shared/definition/names/resolve.ts";
+import { hasRulesOrMoves } from "../../shared/definition/names/stored-names.ts";
+import { unconverted, withNames } from "../../shared/entry/model/names.ts";
+import type { StoredValues } from "../../shared/entry/model/snapshot.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
+import { DocumentHistory } from "../support/document-history.ts";
+import { testSeed } from "../support/random.ts";
+
+type Field = Record<string, unknown>;
+
+const looseOf = (fields: readonly Field[]) => ({
+  id: "shop",
+  languages: ["en", "de"],
+  markets: ["us", "eu"],
+  modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", fields }] }],
+});
+const documentOf = (fields: readonly Field[]): OrbDocument => checkDocument(looseOf(fields)).document;
+
+class History extends DocumentHistory {
+  constructor(...fields: Field[]) {
+    super(documentOf(fields));
+  }
+
+  to(...fields: Field[]): this {
+    return this.activate(documentOf(fields));
+  }
+
+  lost(values: StoredValues): string[] {
+    return unconverted(this.schema, { values }).map(({ field, reason }) => `${field} ${reason}`);
+  }
+
+  changes(...fields: Field[]) {
+    const to = documentOf(fields);
+    return compareDefinitions(this.document, to, { from: this.names, to: storedNames(to, this) }).map(
+      ({ severity, code, field, mayLose }) => [severity, code, field, mayLose === true],
+    );
+  }
+}
+
+const v = (name: string) => ({ var: `values.${name}` });
+const by = (convert: unknown) => ({ from: { convert } });
+const first = { name: "first", type: "string" };
+const last = { name: "last", type: "string" };
+const name = { name: "name", type: "string" };
+const full = { ...name, ...by({ cat: [v("first"), " ", v("last")] }) };
+/** The rules for the way back. */
+const back = [
+  { ...first, ...by({ substr: [v("name"), 0, 3] }) },
+  { ...last, ...by({ substr: [v("name"), 4] }) },
+];
+
+test("a rule makes the values of a new field, and the earlier document shows the earlier values again", () => {
+  const history = new History(first, last);
+  const entry = history.write({ first: "Ann", last: "Lee" });
+  const empty = history.write({});
+  expect(history.changes(full)).toEqual([
+    ["tightened", "removed_field", "first", false],
+    ["tightened", "removed_field", "last", false],
+    ["converted", "converted_field", "name", true],
+  ]);
+  history.to(full);
+  expect(hasRulesOrMoves(history.names)).toBe(true);
+  expect([entry, empty].map((one) => history.lost(one))).toEqual([[], []]);
+  expect(history.read(entry)).toMatchObject({ name: "Ann Lee" });
+  expect(history.read(empty)).toEqual({});
+  // The rule may stay in the document, and the field may get another name and type.
+  history.to(full);
+  history.to({ name: "title", was: "name", type: "string", list: true });
+  expect(history.read(entry)).toMatchObject({ title: ["Ann Lee"] });
+  history.to(first, last);
+  expect(history.lost(entry)).toEqual([]);
+  expect(history.read(entry)).toEqual({ first: "Ann", last: "Lee" });
+});
+
+test("a caller that names the revision with the rule sees its values, also after the field has another name", () => {
+  const history = new History(first, last);
+  const entry = history.write({ first: "Ann", last: "Lee" });
+  history.to(full);
+  const { document, names } = history;
+  history.to({ name: "title", was: "name", type: "string" });
+  const pinned = compileOrb(document, pinnedNames(document, names, history.names)).modules.get("m")?.only;
+  expect(withNames(pinned, { module: "", schema: "", values: entry }).values).toMatchObject({
+    name: "Ann Lee",
+  });
+});
+
+test("a value that was written since is never replaced by the rule, even an empty one", () => {
+  const history = new History(first, last);
+  history.to(first, last, full);
+  for (const values of [{ first: "Ann", last: "Lee" }, { first: "Ann", name: "Bo" }, { name: "Bo" }])
+    expect(history.read(history.write(values))).toEqual(values);
+  const withDefault = { ...full, default: "x" };
+  history.to(first, last, withDefault);
+  const cleared = history.write({ first: "Ann", name: null });
+  expect(history.read(cleared)).toEqual({ first: "Ann", name: null });
+});
+
+test("an earlier document tells which later values it would lose, until it has rules for the way back", () => {
+  const history = new History(first, last);
+  const before = history.write({ first: "Ann", last: "Lee" });
+  history.to(full);
+  const later = history.write({ name: "Bob Ray" });
+  const { document, names } = history;
+  expect(history.changes(first, last)).toContainEqual(["converted", "converted_field", "first", true]);
+  history.to(first, last);
+  expect(history.lost(before)).toEqual([]);
+  expect(history.lost(later)).toEqual(
+    ["first", "last"].map(
+      (field) =>
+        `${field} has no value in entries that were written with name: {"name":"Bob Ray"}. Give the field a rule, as "from": { "convert": … }`,
+    ),
+  );
+  Object.assign(history, { document, names });
+  history.to(...back);
+  expect([before, later].map((one) => history.lost(one))).toEqual([[], []]);
+  expect(history.read(before)).toEqual({ first: "Ann", last: "Lee" });
+  expect(history.read(later)).toMatchObject({ first: "Bob", last: "Ray" });
+  history.to(full);
+  expect(history.read(before)).toMatchObject({ name: "Ann Lee" });
+  expect(history.read(later)).toEqual({ name: "Bob Ray" });
+});
+
+test.each<[string, Field[], Record<string, unknown>, Field, unknown]>([
+  [
+    "in each language that one of them has",
+    [{ ...first, translatable: true }, last],
+    { first: { en: "Ann", de: "Anna" }, last: "Lee" },
+    { ...full, translatable: true },
+    { en: "Ann Lee", de: "Anna Lee" },
+  ],
+  [
+    "for the default language",
+    [first, last],
+    { first: "A", last: "B" },
+    { ...full, translatable: true },
+    { en: "A B" },
+  ],
+  [
+    "in each market and language",
+    [
+      { ...first, marketSpecific: true, translatable: true },
+      { ...last, marketSpecific: true },
+    ],
+    { first: { us: { en: "A", de: "B" } }, last: { us: "X", eu: "Y" } },
+    { ...full, marketSpecific: true, translatable: true },
+    { us: { en: "A X", de: "B X" }, eu: { en: " Y" } },
+  ],
+  [
+    "of all languages, if it has none",
+    [{ ...first, translatable: true }],
+    { first: { en: "A", de: "B" } },
+    { ...name, ...by({ cat: [v("first.en"), v("first.de")] }) },
+    "AB",
+  ],
+  [
+    "of numbers, flags and lists",
+    [
+      { name: "n", type: "decimal", scale: 2 },
+      { name: "b", type: "boolean" },
+      { name: "l", type: "integer", list: true },
+    ],
+    { n: "1.50", b: true, l: [2, 3] },
+    {
+      name: "x",
+      type: "number",
+      ...by({
+        if: [
+          v("b"),
+          { "+": [v("n"), { reduce: [v("l"), { "+": [{ var: "current" }, { var: "accumulator" }] }, 0] }] },
+          0,
+        ],
+      }),
+    },
+    6.5,
+  ],
+])("a rule makes a value %s", (_, before, values, after, made) => {
+  const history = new History(...before);
+  const entry = history.write(values);
+  history.to(after);
+  expect(history.lost(entry)).toEqual([]);
+  expect(history.read(entry)[String(after.name)]).toEqual(made);
+});
+
+test.each<[string, Field, string]>([
+  [
+    "fails",
+    { ...name, ...by({ "+": [v("first")] }) },
+    'cannot be converted: {"first":"Ann"}. The rule fails',
+  ],
+  [
+    "returns another type",
+    { name: "name", type: "integer", ...by({ cat: [v("first"), v("last")] }) },
+    'cannot be converted: {"first":"Ann","last":"Lee"}. The rule returns "AnnLee", which must be a number',
+  ],
+  [
+    "returns a value that the field does not allow",
+    { ...full, max: 3 },
+    'would have a value that must be at most 3 characters long (is 7): "Ann Lee"',
+  ],
+  [
+    "returns nothing for a required field",
+    { ...name, required: true, ...by({ if: [v("last"), null, v("first")] }) },
+    "would have no value, which is required",
+  ],
+])("tells if the rule %s", (_, field, reason) => {
+  const history = new History(first, last);
+  const entry = history.write({ first: "Ann", last: "Lee" });
+  history.to(field);
+  expect(history.lost(entry)).toEqual([`name ${reason}`]);
+});
+
+test("a rule reads the earlier fields under the names and in the forms that they had", () => {
+  const count = { name: "count", type: "integer" };
+  const history = new History(count, last);
+  const first = history.write({ count: 3, last: "a" });
+  history.to({ name: "size", was: "count", type: "string" }, last);
+  const second = history.write({ size: "4", last: "b" });
+  const label = { name: "label", type: "string", ...by({ cat: [v("size"), v("last")] }) };
+  history.to({ name: "size", type: "string" }, label);
+  // Later changes of the fields that the rule reads do not matter.
+  history.to({ name: "amount", was: "size", type: "integer" }, label);
+  expect([first, second].map((one) => history.read(one).label)).toEqual(["3a", "4b"]);
+  // A rule can read a field that another rule has made.
+  history.to(
+    { name: "amount", type: "integer" },
+    { name: "long", type: "string", ...by({ cat: [v("label"), "!"] }) },
+  );
+  const third = history.write({ amount: 5, long: "c" });
+  expect([first, second, third].map((one) => history.read(one).long)).toEqual(["3a!", "4b!", "c"]);
+});
+
+test.each<[string, Field[], Field[]]>([
+  ["no field", [first], [{ ...name, ...by(v("nothing")) }]],
+  ["an object", [{ name: "o", type: "object", fields: [first] }], [{ ...name, ...by(v("o.first")) }]],
+  ["a sensitive field", [{ ...first, sensitive: true }], [{ ...name, ...by(v("first")) }]],
+  ["other fields for one that exists", [first, name], [{ ...full, type: "text", list: true }]],
+])("refuses a rule that reads %s", (_, before, after) => {
+  expect(new History(...before).changes(...after)).toContainEqual([
+    "dangerous",
+    "converted_field",
+    "name",
+    false,
+  ]);
+});
+
+test.each<[string, Field, string]>([
+  [
+    "reads both",
+    { ...name, ...by({ cat: [{ var: "value" }, v("first")] }) },
+    '/cat/0/var must read values, not "value"',
+  ],
+  ["reads all values", { ...name, ...by({ var: "values" }) }, '/var must read value, not "values"'],
+  [
+    "is inside an object",
+    { name: "o", type: "object", fields: [{ ...name, ...by(v("first")) }] },
+    '/var must read value, not "values"',
+  ],
+])("refuses a document whose rule %s", (_, field, message) => {
+  let refused: unknown;
+  try {
+    documentOf([field]);
+  } catch (error) {
+    refused = error;
+  }
+  expect(refused).toBeInstanceOf(AppError);
+  const faults = refused instanceof AppError ? (refused.errors ?? []) : [];
+  expect(faults.map((fault) => `${fault.path} ${fault.message}`)).toEqual([expect.stringContaining(message)]);
+});
+
+test("every entry shows what was written last, through any changes there and back", () => {
+  const kinds = fc.constantFrom("split", "join", "write", "rewrite", "rename");
+  const steps = fc.array(
+    fc.record({ kind: kinds, at: fc.nat(20), text: fc.stringMatching(/^[a-z]{3} [a-z]{1,4}$/) }),
+    {
+      maxLength: 25,
+    },
+  );
+  const property = fc.property(steps, (all) => {
+    let joined = false;
+    let own = "name";
+    const history = new History(first, last);
+    const entries: { stored: StoredValues; text: string }[] = [];
+    const valuesOf = (text: string) =>
+      joined ? { [own]: text } : { first: text.slice(0, 3), last: text.slice(4) };
+    const fields = () =>
+      joined
+        ? [{ ...full, name: own }]
+        : back.map((one, at) => ({
+            ...one,
+            ...by(at === 0 ? { substr: [v(own), 0, 3] } : { substr: [v(own), 4] }),
+          }));
+    for (const { kind, at, text } of all) {
+      const entry = entries[at % Math.max(1, entries.length)];
+      if (kind === "write") entries.push({ stored: history.write(valuesOf(text)), text });
+      else if (kind === "rewrite" && entry !== undefined)
+        Object.assign(entry, { stored: history.write(valuesOf(text)), text });
+      else if (kind === "rename" && joined) {
+        const was = own;
+        own = was === "name" ? "title" : "name";
+        history.to({ name: own, was, type: "string" });
+      } else if (kind === "join" || kind === "split") {
+        joined = kind === "join";
+        history.to(...fields());
+      }
+      for (const { stored, text: wanted } of entries) {
+        expect(history.lost(stored)).toEqual([]);
+        expect(history.read(stored)).toMatchObject(valuesOf(wanted));
+      }
+    }
+  });
+  fc.assert(property, { seed: testSeed(), numRuns: 300 });
+});
