@@ -266,6 +266,79 @@ test("tells what a change does to stored entries before it happens", async () =>
   await saved(page, "Published.");
 });
 
+test("converts values by a rule, and moves a field into an object, with the keyboard", async () => {
+  await console.seedOrb(club("rugby"));
+  const entries: string[] = [];
+  for (const title of ["yes", "perhaps"]) {
+    const values = { title, rank: 6 };
+    entries.push(await console.seedEntry("rugby", { module: "news", schema: "post", values }));
+  }
+  const page = await console.open("/orbs/rugby/schema?at=/modules/0/schemas/0");
+  const rows = page.getByRole("region", { name: "Fields" });
+  await rows.getByRole("button", { name: /^title/ }).press("Enter");
+  await rows.getByLabel("Type required").selectOption("boolean");
+  const notice = page.getByText(/Field title: type changes from string to boolean/).first();
+  await notice.waitFor();
+  await page.getByRole("button", { name: "Convert by a rule" }).press("Enter");
+  const rule = rows.getByLabel("Convert earlier values by (JsonLogic)");
+  await expect.poll(() => rule.and(page.locator(":focus")).count()).toBe(1);
+  // Each entry for which the rule fails is listed, with the reason.
+  const failing = page.locator(".schema-notice li");
+  await expect.poll(() => failing.count()).toBe(2);
+  await inspect(page, "schema-rule");
+  await rule.fill('{"==":[{"var":"value"},"yes"');
+  await rows.getByText("is not valid JSON").waitFor();
+  await rule.fill('{"if":[{"==":[{"var":"value"},"yes"]},true,{"var":"value"}]}');
+  await expect.poll(() => failing.count()).toBe(1);
+  await page.getByText('The rule returns "perhaps", which must be true or false').waitFor();
+  await expect.poll(() => failing.getByRole("link", { name: entries[1] ?? "" }).count()).toBe(1);
+  await rule.fill('{"==":[{"var":"value"},"yes"]}');
+  await notice.waitFor({ state: "detached" });
+
+  await rows.getByRole("button", { name: "More actions for rank" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Move into an object" }).press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Move rank into an object" });
+  await dialog.getByLabel("Name of the new object").fill("day");
+  await page.keyboard.press("Enter");
+  await dialog.getByText("is already used by another field").waitFor();
+  await inspect(page, "schema-move");
+  await dialog.getByLabel("Name of the new object").fill("league");
+  await dialog.getByLabel("Name inside the object").fill("place");
+  await page.keyboard.press("Enter");
+  await saved(page, "Moved rank into league.");
+  const row = rows.getByRole("button", { name: /^league/ }).first();
+  await expect.poll(() => row.and(page.locator(":focus")).count()).toBe(1);
+  await expect
+    .poll(() => rows.getByLabel("Members that were fields of the schema").inputValue())
+    .toBe("place: rank");
+  // A second field joins the same object.
+  await rows.getByRole("button", { name: "More actions for day", exact: true }).press("Enter");
+  await page.getByRole("menuitem", { name: "Move into an object" }).press("Enter");
+  const second = page.getByRole("dialog", { name: "Move day into an object" });
+  await expect.poll(() => second.getByLabel("Object", { exact: true }).inputValue()).toBe("league");
+  await second.getByRole("button", { name: "Move", exact: true }).click();
+  await page.getByText("No errors").waitFor();
+  const { fields } = JSON.parse(await (await json(page)).inputValue()).modules[0].schemas[0];
+  expect(fields.at(-1)).toEqual({
+    name: "league",
+    type: "object",
+    fields: [
+      { name: "place", type: "integer", min: 5, max: 9 },
+      { name: "day", type: "date" },
+    ],
+    from: { fields: { place: "rank", day: "day" } },
+  });
+  await form(page);
+  await page.getByRole("button", { name: "Review and publish" }).click();
+  const review = page.getByRole("dialog", { name: "Review and publish" });
+  await review.getByText("Field rank becomes league.place.").waitFor();
+  await review.getByRole("button", { name: "Publish" }).click();
+  await saved(page, "Published.");
+  const read = `/api/admin/orbs/rugby/entries/${entries[0]}`;
+  const { body } = await call(console.platform, "GET", read, { token: console.token });
+  expect(body.values).toEqual({ title: true, league: { place: 6 } });
+});
+
 test("makes a module from a template", async () => {
   const module = {
     id: "blog",

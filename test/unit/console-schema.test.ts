@@ -1,5 +1,10 @@
 /** The console's schema editor: its JSON, and the merge of two people's changes. */
 import { expect, test } from "vitest";
+import {
+  objectAt,
+  objectsFor,
+  withFieldInObject,
+} from "../../functions/console/schema/document/into-object.ts";
 import { lineAt, parseText, pathAt, placeOf } from "../../functions/console/schema/document/json-text.ts";
 import { differences, diffLines, merge } from "../../functions/console/schema/document/merge.ts";
 import {
@@ -128,4 +133,36 @@ test("renames a schema together with the references and hooks that name it", () 
   const moved = withId(before, "/modules/0", "n");
   expect(JSON.stringify(moved)).toContain("shop/n/a");
   expect(moved.hooks).toEqual([{ id: "h", module: "n", schema: "a" }]);
+});
+
+test("moves fields into objects, and names the fields that stored entries have", () => {
+  const stored = orb(
+    schema("a", { name: "x", type: "string" }, { name: "o", type: "object", component: "c" }),
+  );
+  const draft = orb(
+    schema(
+      "a",
+      { name: "y", was: "x", type: "string", max: 5 },
+      { name: "o", type: "object", component: "c" },
+      { name: "n", type: "date" },
+    ),
+  );
+  const at = (index: number) => `/modules/0/schemas/0/fields/${index}`;
+  // An object whose fields come from a component cannot get one of its own.
+  expect(objectsFor(draft, at(0))).toEqual([]);
+  const once = withFieldInObject(draft, stored, at(0), { object: "p", member: "z" });
+  expect(objectsFor(once, at(0))).toEqual(["p"]);
+  // A field that no entry has had yet is not named.
+  const twice = withFieldInObject(once, stored, at(2), { object: "p", member: "n" });
+  const object = {
+    name: "p",
+    type: "object",
+    fields: [
+      { name: "z", type: "string", max: 5 },
+      { name: "n", type: "date" },
+    ],
+    from: { fields: { z: "x" } },
+  };
+  expect(twice).toEqual(orb(schema("a", object, { name: "o", type: "object", component: "c" })));
+  expect(objectAt(twice, at(1), "p")).toBe(at(0));
 });

@@ -4,8 +4,7 @@ import { orbLink } from "../shell/nav.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Link } from "../ui/link.tsx";
-
-type Change = DryRun["impact"]["changes"][number];
+import { type Change, Losses } from "./form/losses.tsx";
 
 /** Returns whether a change affects the content of stored entries, not only their index. */
 const matters = ({ entries, severity }: Change) => entries > 0 && severity !== "index";
@@ -15,33 +14,6 @@ function Severity({ of: { refused, forceable, severity } }: { of: Change }) {
   if (refused) return <Badge tone="bad">{t("effect.refused")}</Badge>;
   if (severity === "tightened") return <Badge tone="warning">{t("effect.nextWrite")}</Badge>;
   return <Badge tone="info">{t("effect.followed")}</Badge>;
-}
-
-/** Lists entries that would lose a value, because a field changes its type. */
-function Losses({
-  of: { module, schema },
-  lossy: { entries, examples },
-  orb,
-}: {
-  of: Change;
-  lossy: NonNullable<Change["lossy"]>;
-  orb: string;
-}) {
-  return (
-    <>
-      <p>{t("effect.lossy", { count: entries })}</p>
-      <ul>
-        {examples.map(({ id, reason }) => (
-          <li key={id}>
-            <Link to={orbLink(orb, "entries", module, schema, id)} class="mono">
-              {id}
-            </Link>{" "}
-            {reason}
-          </li>
-        ))}
-      </ul>
-    </>
-  );
 }
 
 export function Effects({ of: { impact }, orb }: { of: DryRun; orb: string }) {

@@ -6,6 +6,7 @@ import {
   FIELD_TYPE_NAMES,
   type FieldTraits,
   isFieldType,
+  takesRule,
   traitsOf,
 } from "../../../../shared/definition/types/traits.ts";
 import type { TextKey } from "../../texts/t.ts";
@@ -54,6 +55,10 @@ export type Control =
   /** A limit for the field's values, or for their length. */
   | "bound"
   | "json"
+  /** The rule that converts the values from before a change of type: the member `convert`. */
+  | "conversion"
+  /** The fields that the members of an object were: the member `fields`. */
+  | "moves"
   | "colour"
   | "secret"
   /** Access rules for entries. */
@@ -115,6 +120,13 @@ const was: readonly Attribute[] = [
   { name: "was", control: "text", half: true, when: ({ object }) => !Array.isArray(object.was) },
   { name: "was", control: "lines", half: true, when: ({ object }) => Array.isArray(object.was) },
 ];
+/** Whether a rule may convert the values. The field of which a slug is made takes the same attribute. */
+const isConverted = ({ object: { type, sensitive, from } }: Owner) =>
+  objectOf(from).convert !== undefined ||
+  (isFieldType(type) &&
+    from === undefined &&
+    type !== "slug" &&
+    takesRule({ type, sensitive: sensitive === true }));
 const isReference = ({ object }: Owner) => object.type === "reference";
 const isFile = ({ object }: Owner) => object.type === "file";
 const isRichText = ({ object }: Owner) => object.type === "richText";
@@ -264,7 +276,13 @@ const ATTRIBUTES = {
       control: "suggest",
       options: siblings,
       half: true,
-      when: (owner) => owner.object.type === "slug" && !isInside(owner),
+      when: (owner) => owner.object.type === "slug" && !isInside(owner) && !isMap(owner.object.from),
+    },
+    {
+      name: "from",
+      label: "fromFields",
+      control: "moves",
+      when: ({ object }) => objectOf(object.from).fields !== undefined,
     },
     {
       name: "component",
@@ -371,6 +389,7 @@ const ATTRIBUTES = {
       when: (owner) => rules(owner)?.kind === "text" || rules(owner)?.kind === "number",
     },
     { name: "showIf", control: "json" },
+    { name: "from", label: "fromRule", control: "conversion", when: isConverted },
     {
       name: "format",
       control: "choice",

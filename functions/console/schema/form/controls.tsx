@@ -9,7 +9,7 @@ import { Checkbox } from "../../ui/form.tsx";
 import { isList, type Json, listOf, textOf } from "../document/pointer.ts";
 import { AccessControl } from "./access.tsx";
 import type { Attribute, Control, Owner } from "./attributes.ts";
-import { type ControlProps, JsonValue, Lines, linesOf, shown, Typed } from "./typed.tsx";
+import { type ControlProps, Conversion, JsonValue, Lines, linesOf, Moves, shown, Typed } from "./typed.tsx";
 
 export const optionsOf = ({ options = [] }: Attribute, owner: Owner): readonly string[] => [
   ...new Set(typeof options === "function" ? options(owner) : options),
@@ -260,6 +260,8 @@ export const CONTROLS: Readonly<Record<Control, ComponentType<ControlProps>>> = 
   value: Value,
   bound: Bound,
   json: JsonValue,
+  conversion: Conversion,
+  moves: Moves,
   colour: Colour,
   secret: Secret,
   access: AccessControl,

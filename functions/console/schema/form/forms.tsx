@@ -17,6 +17,7 @@ import {
 import { AttributeForm } from "./attribute-form.tsx";
 import { FieldList } from "./field-list.tsx";
 import { freeName, ItemList } from "./item-list.tsx";
+import { effectsOn, Unconverted } from "./losses.tsx";
 import { Accounts, General, ListForm } from "./orb-forms.tsx";
 import { type FormProps, Panel } from "./panel.tsx";
 
@@ -44,23 +45,17 @@ function Remove({ editor, path }: { editor: Editor; path: string }) {
 
 /** Warns that stored values of removed fields would be lost, and offers to restore the fields. */
 function Lost({ editor, path }: { editor: Editor; path: string }) {
-  const [, module = "", , schema = ""] = segmentsOf(path);
   const { document, base } = editor;
-  const own = objectOf(listOf(document.value.modules)[Number(module)]);
+  const { changes, module, schema } = effectsOn(editor, path);
   const fields = listOf(valueAt(document.value, below(path, "fields")));
-  const id = objectOf(listOf(own.schemas)[Number(schema)]).id;
-  const lost = (editor.effects.value?.impact.changes ?? []).filter(
-    (one) =>
-      one.code === "removed_field" &&
-      one.module === own.id &&
-      one.schema === id &&
-      (one.values ?? one.entries) > 0,
+  const lost = changes.filter(
+    ({ code, values, entries }) => code === "removed_field" && (values ?? entries) > 0,
   );
   const before = listOf(base.value.document.modules)
     .map(objectOf)
-    .filter((one) => one.id === own.id)
+    .filter((one) => one.id === module)
     .flatMap(({ schemas }) => listOf(schemas).map(objectOf))
-    .find((one) => one.id === id);
+    .find((one) => one.id === schema);
   return (
     <>
       {lost.map(({ field = "", values = 0, candidates = [] }) => {
@@ -115,6 +110,7 @@ function SchemaForm({ editor, path }: FormProps) {
     >
       <AttributeForm editor={editor} kind="schema" path={path} />
       <Lost editor={editor} path={path} />
+      <Unconverted editor={editor} path={path} />
       <FieldList editor={editor} path={below(path, "fields")} />
       <AttributeForm editor={editor} kind="schemaAccess" path={path} />
     </Panel>

@@ -4,7 +4,7 @@ import { focusSoon } from "../../state/focus.ts";
 import { t } from "../../texts/t.ts";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
-import { Menu } from "../../ui/menu.tsx";
+import { Menu, type MenuItem } from "../../ui/menu.tsx";
 import { faultAt } from "../../ui/problem.tsx";
 import { say } from "../../ui/toast.tsx";
 import type { Editor } from "../document/editor.ts";
@@ -58,6 +58,8 @@ interface Props {
   /** Returns the content to show below the attributes of the open item. */
   more?: (path: string) => ComponentChildren;
   onAdd?: () => void;
+  /** Returns further actions on an item. */
+  actions?: (path: string) => readonly MenuItem[];
 }
 
 export function ItemList(props: Props) {
@@ -93,6 +95,32 @@ export function ItemList(props: Props) {
   );
 }
 
+/** The further actions on an item. */
+function More({
+  name,
+  actions,
+  duplicate,
+  remove,
+}: {
+  name: string;
+  actions: readonly MenuItem[];
+  duplicate: () => void;
+  remove: () => void;
+}) {
+  return (
+    <Menu
+      class="button quiet square"
+      label={t("schema.more", { name })}
+      button={<Icon name="ellipsis" />}
+      items={[
+        { label: t("schema.duplicate"), icon: "copy", run: duplicate },
+        ...actions,
+        { label: t("schema.remove"), icon: "trash", danger: true, run: remove },
+      ]}
+    />
+  );
+}
+
 function Item({
   editor,
   path,
@@ -104,6 +132,7 @@ function Item({
   at,
   count,
   insert,
+  actions,
   id = "id",
 }: Props & { item: JsonObject; at: number; count: number; insert: (at: number, item: JsonObject) => void }) {
   const own = below(path, at);
@@ -171,15 +200,7 @@ function Item({
           disabled={at === count - 1}
           onClick={() => move(at + 1)}
         />
-        <Menu
-          class="button quiet square"
-          label={t("schema.more", { name })}
-          button={<Icon name="ellipsis" />}
-          items={[
-            { label: t("schema.duplicate"), icon: "copy", run: duplicate },
-            { label: t("schema.remove"), icon: "trash", danger: true, run: remove },
-          ]}
-        />
+        <More name={name} actions={actions?.(own) ?? []} {...{ duplicate, remove }} />
       </div>
       {open ? (
         <div class="item-body">

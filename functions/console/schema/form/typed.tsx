@@ -2,7 +2,7 @@
 import { useLayoutEffect, useState } from "preact/hooks";
 import { t } from "../../texts/t.ts";
 import type { InputAttributes } from "../../ui/form.tsx";
-import { type Json, listOf } from "../document/pointer.ts";
+import { type Json, type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
 import type { Attribute, Owner } from "./attributes.ts";
 
 export interface ControlProps {
@@ -93,6 +93,40 @@ export function JsonValue({ attribute: _, ...props }: ControlProps) {
         } catch {
           return { fault: t("json.invalid") };
         }
+      }}
+    />
+  );
+}
+
+/** The rule in `{ "convert": … }`. */
+export function Conversion({ value, set, ...props }: ControlProps) {
+  return (
+    <JsonValue
+      {...props}
+      value={objectOf(value).convert}
+      set={(convert) => set(convert === undefined ? undefined : { convert })}
+    />
+  );
+}
+
+/** The fields in `{ "fields": { "title": "metaTitle" } }`: a member and its earlier field in each line. */
+export function Moves({ attribute: _, value, set, ...props }: ControlProps) {
+  return (
+    <Typed
+      {...props}
+      value={objectOf(value).fields}
+      set={(fields) => set(fields === undefined ? undefined : { fields })}
+      rows={2}
+      print={(fields) =>
+        Object.entries(objectOf(fields))
+          .map(([member, field]) => `${member}: ${textOf(field)}`)
+          .join("\n")
+      }
+      parse={(text) => {
+        const pairs = linesOf(text).map((line) => line.split(/\s*:\s*/, 2));
+        if (pairs.some((pair) => pair.length < 2)) return { fault: t("schema.movesForm") };
+        const fields: JsonObject = Object.fromEntries(pairs);
+        return { value: pairs.length === 0 ? undefined : fields };
       }}
     />
   );
