@@ -8,6 +8,7 @@ import { tell, tellDry } from "./report.ts";
 import { keyOf, type RowContext, rowOf } from "./rows.ts";
 import { openContentful } from "./systems/contentful.ts";
 import { openDirectus } from "./systems/directus/directus.ts";
+import { openPayload } from "./systems/payload/payload.ts";
 import { openPocketbase } from "./systems/pocketbase.ts";
 import { openSanity } from "./systems/sanity.ts";
 import { openStrapi } from "./systems/strapi/strapi.ts";
@@ -17,6 +18,7 @@ import { writeEntries } from "./write.ts";
 const OPENERS = {
   contentful: openContentful,
   directus: openDirectus,
+  payload: openPayload,
   pocketbase: openPocketbase,
   sanity: openSanity,
   strapi: openStrapi,
