@@ -20,7 +20,17 @@ test("carries every type of field, languages, drafts, blocks, relationships and 
   mkdirSync(files);
   for (const name of ["lamp", "chair"]) writeFileSync(join(files, `${name}.png`), PNG);
   const move = () =>
-    orb.run("migrate-from", "payload", EXPORT, "recorded-payload", "--files", files, "--json");
+    orb.run(
+      "migrate-from",
+      "payload",
+      EXPORT,
+      "recorded-payload",
+      "--files",
+      files,
+      "--read",
+      "public",
+      "--json",
+    );
   await expectPayload(platform, token, "recorded-payload", await move());
   expect(JSON.parse((await move()).out)).toMatchObject({ created: 0, updated: 0, differences: [] });
 }, 120_000);

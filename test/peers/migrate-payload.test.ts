@@ -47,9 +47,29 @@ test("carries every type of field, languages, drafts, blocks, relationships and 
   const token = await adminToken(platform);
   const orb = await orbCommand(platform.origin, token, {});
   const [file, files] = [join(dir, "payload.jsonl"), join(dir, "media")];
-  const ran = await orb.run("migrate-from", "payload", file, "payload", "--files", files, "--json");
+  const ran = await orb.run(
+    "migrate-from",
+    "payload",
+    file,
+    "payload",
+    "--files",
+    files,
+    "--read",
+    "public",
+    "--json",
+  );
   await expectPayload(platform, token, "payload", ran);
-  const again = await orb.run("migrate-from", "payload", file, "payload", "--files", files, "--json");
+  const again = await orb.run(
+    "migrate-from",
+    "payload",
+    file,
+    "payload",
+    "--files",
+    files,
+    "--read",
+    "public",
+    "--json",
+  );
   expect(JSON.parse(again.out)).toMatchObject({ created: 0, updated: 0, differences: [] });
   if (process.env.RECORD === "1") copyFileSync(file, join(root, "test/fixtures/migrate-payload.jsonl"));
 }, 900_000);

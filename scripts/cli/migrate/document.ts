@@ -2,7 +2,13 @@
 import { isProblem } from "../../../shared/client/problem.ts";
 import { CommandError, type Context, manage } from "../command/context.ts";
 import type { Fitted } from "./fit.ts";
-import { type FieldDefinition, MODULE, SOURCE_ID, type Source } from "./model/source.ts";
+import {
+  type FieldDefinition,
+  MODULE,
+  type SchemaDefinition,
+  SOURCE_ID,
+  type Source,
+} from "./model/source.ts";
 import { refOf } from "./rows.ts";
 
 export interface OrbDocument {
@@ -10,12 +16,14 @@ export interface OrbDocument {
   name: string;
   languages: readonly string[];
   components?: readonly object[];
+  roles?: readonly object[];
+  uses?: readonly object[];
   modules: readonly object[];
 }
 
 /** @param read who may read published entries */
 export function documentOf(orb: string, source: Source, { schemas }: Fitted, read: string): OrbDocument {
-  const { name, languages, components } = source.document;
+  const { name, languages, components, roles = [] } = source.document;
   const fieldsOf = (fields: readonly FieldDefinition[]) => fields.map((field) => withFullNames(orb, field));
   const key = { name: SOURCE_ID, type: "string", unique: true, label: `Id in ${name}` };
   return {
@@ -23,18 +31,27 @@ export function documentOf(orb: string, source: Source, { schemas }: Fitted, rea
     ...(components.length === 0
       ? {}
       : { components: components.map((one) => ({ ...one, fields: fieldsOf(one.fields) })) }),
+    ...(roles.length === 0 ? {} : { roles }),
+    // Accounts begin with an invitation, as nobody has one yet.
+    ...(roles.length > 0 || schemas.some(needsAccounts)
+      ? { uses: [{ service: "access", handlers: ["passkey", "invitations"] }] }
+      : {}),
     modules: [
       {
         ...{ id: MODULE, type: "CONTENT" },
         schemas: schemas.map((schema) => ({
           ...schema,
-          access: schema.access ?? { read },
+          access: { read, ...schema.access },
           fields: [...fieldsOf(schema.fields), key],
         })),
       },
     ],
   };
 }
+
+/** Returns whether the access rules of a schema name accounts that are no admins. */
+const needsAccounts = ({ access = {} }: SchemaDefinition): boolean =>
+  Object.values(access).flat().includes("user");
 
 /** Returns a field with the full names of the schemas that it refers to. */
 function withFullNames(orb: string, field: FieldDefinition): FieldDefinition {

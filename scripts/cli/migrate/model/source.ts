@@ -34,6 +34,11 @@ export interface ComponentDefinition {
   fields: FieldDefinition[];
 }
 
+export interface RoleDefinition {
+  id: string;
+  name: string;
+}
+
 /** The part of the orb document that an adapter makes. References name their schemas by id alone. */
 export interface SourceDocument {
   name: string;
@@ -41,6 +46,8 @@ export interface SourceDocument {
   languages: readonly string[];
   components: ComponentDefinition[];
   schemas: SchemaDefinition[];
+  /** Roles that access rules of the schemas name. */
+  roles?: readonly RoleDefinition[];
 }
 
 /** Something that could not be carried as it was. */

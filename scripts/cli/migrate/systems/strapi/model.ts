@@ -3,7 +3,22 @@
 import { isObject } from "../../../../../shared/kernel/json.ts";
 import { Names } from "../../model/names.ts";
 import { member, textIn, textsIn } from "../../model/read-json.ts";
-import type { ComponentDefinition, Loss, SchemaDefinition, SourceDocument } from "../../model/source.ts";
+import {
+  ACTS,
+  type Act,
+  accessOf,
+  NO_ACCOUNTS,
+  type Right,
+  rolesOf,
+  type SourceRole,
+} from "../../model/rights.ts";
+import type {
+  ComponentDefinition,
+  Loss,
+  RoleDefinition,
+  SchemaDefinition,
+  SourceDocument,
+} from "../../model/source.ts";
 import { htmlComponents } from "../html.ts";
 import { agreeOnTypes } from "./agree.ts";
 import { FILE, type Field, fieldOf } from "./fields.ts";
@@ -17,8 +32,12 @@ export interface Described {
   /** What people without an account, and with one, may do. */
   everyone: unknown;
   users: unknown;
-  /** Names of further roles. */
-  roles: readonly string[];
+  /** Further roles, with what their accounts may do. */
+  roles: readonly StrapiRole[];
+}
+
+export interface StrapiRole extends SourceRole {
+  rights: unknown;
 }
 
 export interface ContentType {
@@ -54,9 +73,12 @@ export class Model {
   readonly #described: Described;
   readonly #types = new Map<string, ContentType>();
   readonly #components = new Map<string, Component>();
+  /** Roles of the orb by the ids of those of Strapi. */
+  readonly #roles: ReadonlyMap<string, RoleDefinition>;
 
   constructor(described: Described) {
     this.#described = described;
+    this.#roles = rolesOf(described.roles, this.losses);
     const names = new Names("schema", "content type", this.losses);
     for (const source of described.types) {
       const uid = textIn(source, "uid") ?? "";
@@ -134,8 +156,9 @@ export class Model {
         tell(`content type ${type.uid}`, "schemas have no limit of one entry", "a schema with one entry");
     tell(`content type ${FILE}, other attributes and folders`, "the platform finds them itself, or has none");
     if (this.#types.has(USER)) tell(`content type ${USER}, passwords and roles`, "Strapi does not show them");
-    for (const role of this.#described.roles)
-      tell(`role ${role}`, "rights of accounts of Strapi have no counterpart");
+    for (const { id, name } of this.#described.roles)
+      if (this.#roles.has(id))
+        tell(`role ${name}, its accounts`, NO_ACCOUNTS, "the role: invite people with it");
     tell(
       "createdBy, updatedBy, updatedAt, publishedAt",
       "the API of Strapi does not show them, or the platform sets them",
@@ -156,6 +179,7 @@ export class Model {
       ...{ name: "Strapi", languages },
       components: [...(hasText ? htmlComponents(this.schemaOf(FILE)) : []), ...components],
       schemas: this.types.map((type) => this.#schemaOf(type)),
+      roles: [...this.#roles.values()],
     };
   }
 
@@ -177,33 +201,56 @@ export class Model {
 
   #schemaOf(type: ContentType): SchemaDefinition {
     const { uid, schema, source, fields } = type;
-    const read = this.#readersOf(type);
+    const access = this.#accessOf(type);
     const description = textIn(source, "schema", "description") ?? "";
     const content = uid === FILE ? [{ name: CONTENT, type: "file" }] : [];
     return {
       ...{ id: schema, name: (textIn(source, "schema", "displayName") ?? schema).slice(0, 200) },
       ...(description === "" ? {} : { description: description.slice(0, 5_000) }),
-      ...(read === undefined ? {} : { access: { read } }),
+      ...(access === undefined ? {} : { access }),
       fields: [...definitionsOf(fields), ...content],
     };
   }
 
-  /** Returns who may read the entries of a content type; undefined if Strapi lets nobody without a token. */
-  #readersOf({ uid, isSingle }: ContentType): "public" | "user" | "admin" | undefined {
-    if (uid === USER) return "admin";
-    const { everyone, users } = this.#described;
-    const may = (role: unknown, one: string) => {
-      const [api = "", name = ""] = one.split(".");
-      const allowed = (action: string) =>
-        member(role, "permissions", api, "controllers", name, action, "enabled") === true;
-      return allowed("find") && (isSingle || allowed("findOne"));
-    };
+  /** Returns the access rules of a content type; undefined if Strapi has no rights without a token of its API. */
+  #accessOf({ uid, isSingle }: ContentType): SchemaDefinition["access"] {
+    if (uid === USER) return { read: "admin" };
+    const { everyone, users, roles } = this.#described;
+    const callers = [
+      { caller: "public", rights: everyone },
+      { caller: "user", rights: users },
+      ...roles.flatMap(({ id, rights }) => {
+        const caller = this.#roles.get(id)?.id;
+        return caller === undefined ? [] : [{ caller, rights }];
+      }),
+    ];
     // Everyone who knows the address of a file of Strapi can download it.
-    if (uid === FILE)
-      return this.types.some((one) => one.uid !== FILE && may(everyone, one.uid)) ? "public" : undefined;
-    if (may(everyone, uid)) return "public";
-    return may(users, uid) ? "user" : undefined;
+    if (uid === FILE) {
+      const isOpen = this.types.some((one) => one.uid !== FILE && actsOf(everyone, one).includes("read"));
+      return isOpen ? { read: "public" } : undefined;
+    }
+    const all = callers.flatMap(({ caller, rights }): Right[] =>
+      actsOf(rights, { uid, isSingle }).map((act) => ({ caller, act })),
+    );
+    return accessOf(all, (act) =>
+      this.losses.push({
+        ...{ kind: "model", at: `content type ${uid}, ${act} for Public`, became: "only accounts may" },
+        why: "people without an account cannot write",
+      }),
+    );
   }
+}
+
+/** Returns what a role may do with the documents of a content type. */
+function actsOf(rights: unknown, { uid, isSingle }: Pick<ContentType, "uid" | "isSingle">): Act[] {
+  const [api = "", name = ""] = uid.split(".");
+  const allowed = (action: string) =>
+    member(rights, "permissions", api, "controllers", name, action, "enabled") === true;
+  return ACTS.filter((act) => {
+    if (act === "read") return allowed("find") && (isSingle || allowed("findOne"));
+    // A single type has its entry from its first update on.
+    return allowed(act === "create" && isSingle ? "update" : act);
+  });
 }
 
 const definitionsOf = (fields: readonly Field[]) =>

@@ -16,7 +16,7 @@ import {
 } from "../../model/source.ts";
 import { draftOf } from "../../model/values.ts";
 import { FILE } from "./fields.ts";
-import { CONTENT, type ContentType, type Described, Model, USER } from "./model.ts";
+import { CONTENT, type ContentType, type Described, Model, type StrapiRole, USER } from "./model.ts";
 import { populateOf } from "./query.ts";
 import { convertedOf, idOf, type ValueContext } from "./values.ts";
 
@@ -46,15 +46,20 @@ async function describe(api: Api): Promise<Described> {
   const components = objectsIn(await readApi(api, "/api/content-type-builder/components"), "data");
   // Strapi has roles only with the plugin users-permissions.
   const roles = objectsIn(await findApi(api, "/api/users-permissions/roles"), "roles");
-  const roleOf = async (type: string) => {
-    const id = idOf({ id: roles.find((one) => one.type === type)?.id });
+  const rightsOf = async (id: string | undefined) => {
     const path = `/api/users-permissions/roles/${encodeURIComponent(id ?? "")}`;
     return id === undefined ? undefined : member(await findApi(api, path), "role");
   };
+  const roleOf = (type: string) => rightsOf(idOf({ id: roles.find((one) => one.type === type)?.id }));
   const isUsual = (role: Item) => role.type === "public" || role.type === "authenticated";
+  const others: StrapiRole[] = [];
+  for (const role of roles.filter((one) => !isUsual(one))) {
+    const id = idOf({ id: role.id });
+    if (id !== undefined) others.push({ id, name: textIn(role, "name") ?? "", rights: await rightsOf(id) });
+  }
   return {
     ...{ types, components, everyone: await roleOf("public"), users: await roleOf("authenticated") },
-    roles: roles.filter((role) => !isUsual(role)).map((role) => textIn(role, "name") ?? ""),
+    roles: others,
   };
 }
 
