@@ -226,12 +226,25 @@ export async function fillDirectus(url: string, token: string): Promise<Directus
   // Without a licence, Directus 12 lets a policy read all of a collection or nothing.
   for (const collection of ["posts", "tags"])
     await send("/permissions", { ...permission, collection, permissions: {} });
+  await fillRoles(send);
   const { id: folder } = await send("/folders", { name: "Photos" });
   const files: string[] = [];
   for (const name of ["lamp", "chair", "table"]) files.push(await upload(url, token, name, String(folder)));
   const content = await fillItems(send, files);
   await fillPosts(send, content);
   return content;
+}
+
+/** Writers may do everything with posts, and read authors. */
+async function fillRoles(send: (path: string, body: unknown) => Promise<Item>): Promise<void> {
+  const { id: policy } = await send("/policies", { name: "Writing", app_access: true });
+  const { id: staff } = await send("/roles", { name: "Staff" });
+  const { id: role } = await send("/roles", { name: "Writers", parent: staff });
+  await send("/access", { role, policy });
+  const whole = { policy, permissions: {}, fields: ["*"] };
+  for (const action of ["create", "read", "update", "delete"])
+    await send("/permissions", { ...whole, action, collection: "posts" });
+  await send("/permissions", { ...whole, action: "read", collection: "authors" });
 }
 
 async function upload(url: string, token: string, name: string, folder: string): Promise<string> {

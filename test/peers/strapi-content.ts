@@ -213,6 +213,18 @@ async function prepare(url: string): Promise<void> {
       if (found !== undefined) found.enabled = true;
     }
   await api(path, role, token, "PUT");
+  const rights = (names: readonly string[]) =>
+    Object.fromEntries(names.map((name) => [name, { enabled: true, policy: "" }]));
+  // Editors may write articles; their role has no right to sites.
+  const permissions = {
+    "api::article": { controllers: { article: rights(["find", "findOne", "create", "update", "delete"]) } },
+    "api::author": { controllers: { author: rights(["find", "findOne"]) } },
+  };
+  await api(
+    `${url}/users-permissions/roles`,
+    { name: "Editors", description: "They write", permissions },
+    token,
+  );
 }
 
 async function upload(url: string, token: string, names: readonly string[]): Promise<Item[]> {

@@ -37,6 +37,18 @@ export async function expectDirectus(
   expect(lines).toContain(
     "model collection posts, field secret: it is a secret, which Directus hashes or hides",
   );
+  const { body } = await call(platform, "GET", `/api/admin/orbs/${orb}`, { token });
+  expect(body.roles).toContainEqual({ id: "writers", name: "Writers" });
+  const accessOf = (id: string) =>
+    body.modules[0].schemas.find((schema: { id: string }) => schema.id === id).access;
+  const may = ["writers"];
+  expect([accessOf("posts"), accessOf("authors")]).toEqual([
+    { read: "public", create: may, update: may, publish: may, delete: may },
+    { read: may },
+  ]);
+  expect(lines).toContain(
+    "model role Administrator, its accounts: people sign in to an orb with passkeys of their own",
+  );
   expect(lines).toContain('model posts.kind: 1 value does not meet the rule enum ["a","b"]');
 }
 

@@ -35,6 +35,15 @@ export async function expectStrapi(
   expect(lines.filter((line) => !line.startsWith("model"))).toEqual([
     `value article ${full?.values.sourceId}, body.en: code has no language, such as js`,
   ]);
+  const { body } = await call(platform, "GET", `/api/admin/orbs/${orb}`, { token });
+  expect(body.roles).toEqual([{ id: "editors", name: "Editors" }]);
+  const accessOf = (id: string) =>
+    body.modules[0].schemas.find((schema: { id: string }) => schema.id === id).access;
+  const may = ["editors"];
+  expect([accessOf("article"), accessOf("author")]).toEqual([
+    { read: "public", create: may, update: may, publish: may, delete: may },
+    { read: may },
+  ]);
   expect(lines).toContain(
     "model content type api::article.article, attribute secret: Strapi does not show it",
   );

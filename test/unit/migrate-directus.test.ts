@@ -2,7 +2,7 @@
 import { expect, test } from "vitest";
 import { Names } from "../../scripts/cli/migrate/model/names.ts";
 import type { Loss } from "../../scripts/cli/migrate/model/source.ts";
-import { readersOf } from "../../scripts/cli/migrate/systems/directus/access.ts";
+import { accessTo, directusRoles } from "../../scripts/cli/migrate/systems/directus/access.ts";
 import { htmlOfBlocks } from "../../scripts/cli/migrate/systems/directus/editor-js.ts";
 import { valueField } from "../../scripts/cli/migrate/systems/directus/fields.ts";
 import { Relations } from "../../scripts/cli/migrate/systems/directus/relations.ts";
@@ -31,8 +31,77 @@ test.each([
 ] as const)("everyone may read %s: %j becomes %s", (_, permissions, expected) => {
   const losses: Loss[] = [];
   const states = statesOf({ collection: "posts" }, [STATUS], losses);
-  expect(readersOf("posts", permissions, states, losses)).toBe(expected);
+  const everyone = { name: "everyone", caller: "public", permissions };
+  expect(accessTo("posts", [everyone], states, losses)?.read).toBe(expected);
   expect(losses.length).toBe(expected === "admin" ? 1 : 0);
+});
+
+test("roles have the permissions of their policies, and of those of the roles that contain them", () => {
+  const roles = [
+    { id: "staff", name: "Staff", parent: null },
+    { id: "writers", name: "Writers", parent: "staff" },
+    { id: "loop", name: "Loop", parent: "loop" },
+    { id: "boss", name: "Boss", parent: null },
+  ];
+  const access = [
+    { role: "staff", policy: "reading" },
+    { role: "writers", policy: "writing" },
+    { role: "boss", policy: "all" },
+    { role: null, user: "ann", policy: "all" },
+  ];
+  const policies = [{ id: "reading" }, { id: "writing" }, { id: "all", admin_access: true }];
+  const rights = [
+    { ...permission({}), policy: "reading" },
+    { ...permission({}), policy: "writing", action: "update" },
+    { ...permission({}), policy: "all" },
+  ];
+  const found = directusRoles(roles, access, policies, rights);
+  expect(
+    found.map(({ id, isAdmin, permissions }) => [id, isAdmin, permissions.map((one) => one.action)]),
+  ).toEqual([
+    ["staff", false, ["read"]],
+    ["writers", false, ["read", "update"]],
+    ["loop", false, []],
+    ["boss", true, ["read"]],
+  ]);
+});
+
+test("a role may do with a collection what its permissions allow as a whole, and the rest is told", () => {
+  const losses: Loss[] = [];
+  const holder = (caller: string, permissions: object[]) => ({
+    ...{ name: caller, caller },
+    permissions: permissions.map((one) => ({ ...permission({}), ...one })),
+  });
+  const writers = holder("writers", [
+    {},
+    { action: "create" },
+    { action: "update" },
+    { action: "delete", fields: null },
+  ]);
+  const guests = holder("guests", [{ permissions: { user: { _eq: "$CURRENT_USER" } } }]);
+  expect(accessTo("posts", [writers, guests], undefined, losses)).toEqual({
+    ...{
+      read: ["writers"],
+      create: ["writers"],
+      update: ["writers"],
+      publish: ["writers"],
+      delete: ["writers"],
+    },
+  });
+  expect(losses.map(({ at, became }) => [at, became])).toEqual([
+    ["collection posts, read for guests", "guests may not"],
+  ]);
+  // Rules for what may be written, and writes without an account, have no counterpart.
+  const careful = holder("writers", [{ action: "update", validation: { title: { _nnull: true } } }]);
+  const open = holder("public", [{}, { action: "create" }]);
+  expect(accessTo("posts", [careful, open], undefined, losses)).toEqual({ read: "public" });
+  expect(losses.slice(1).map(({ at, became }) => [at, became])).toEqual([
+    ["collection posts, update for writers", "writers may not"],
+    ["collection posts, create for everyone", "only accounts may"],
+  ]);
+  // A part of the items for everyone, and all of them for a role.
+  const part = holder("public", [{ fields: ["title"] }]);
+  expect(accessTo("posts", [part, writers], undefined, [])?.read).toEqual(["writers"]);
 });
 
 test("states come of the usual field, of the archive field, or of none", () => {

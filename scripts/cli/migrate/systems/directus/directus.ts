@@ -12,6 +12,7 @@ import {
   type SourceOptions,
 } from "../../model/source.ts";
 import { draftOf } from "../../model/values.ts";
+import { directusRoles } from "./access.ts";
 import type { Field } from "./fields.ts";
 import { type Collection, type Described, dataIn, FILES, Model } from "./model.ts";
 import { listLimitOf } from "./relations.ts";
@@ -48,15 +49,21 @@ async function describe(api: Api): Promise<Described> {
   if (collections.length > MOST_FIELDS || fields.length > MOST_FIELDS)
     throw new CommandError(`${api.url} names more than ${MOST_FIELDS} collections or fields.`);
   const relations = dataIn(await readApi(api, "/relations"));
-  const everyone = "filter[role][_null]=true&filter[user][_null]=true&fields=policy&limit=-1";
-  const open = dataIn(await readApi(api, `/access?${everyone}`)).map(({ policy }) => String(policy));
+  const access = dataIn(await readApi(api, "/access?fields=role,user,policy&limit=-1"));
+  const isEveryone = ({ role, user }: Item) => (role ?? null) === null && (user ?? null) === null;
+  const open = access.filter(isEveryone).map(({ policy }) => String(policy));
+  const roles = dataIn(await readApi(api, "/roles?limit=-1&fields=id,name,parent&sort=name"));
   const permissions = dataIn(await readApi(api, "/permissions?limit=-1"));
   const policies = dataIn(await readApi(api, "/policies?limit=-1&fields=id,name,admin_access"));
   return {
     ...{ collections, fields, relations },
     permissions: permissions.filter(({ policy }) => open.includes(String(policy))),
+    roles: directusRoles(roles, access, policies, permissions),
     policies: policies
-      .filter(({ id, admin_access }) => admin_access !== true && !open.includes(String(id)))
+      .filter(({ id }) => {
+        const own = access.filter(({ policy }) => policy === id);
+        return own.length === 0 || own.some(({ user }) => (user ?? null) !== null);
+      })
       .map((one) => textIn(one, "name") ?? ""),
   };
 }

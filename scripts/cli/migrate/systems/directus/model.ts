@@ -1,9 +1,16 @@
 /** Reads the collections of Directus, and describes them as schemas. */
 import { Names } from "../../model/names.ts";
 import { member, objectsIn, textIn } from "../../model/read-json.ts";
-import type { FieldDefinition, Loss, SchemaDefinition, SourceDocument } from "../../model/source.ts";
+import { NO_ACCOUNTS, rolesOf } from "../../model/rights.ts";
+import type {
+  FieldDefinition,
+  Loss,
+  RoleDefinition,
+  SchemaDefinition,
+  SourceDocument,
+} from "../../model/source.ts";
 import { htmlComponents } from "../html.ts";
-import { readersOf } from "./access.ts";
+import { accessTo, type DirectusRole, type Holder } from "./access.ts";
 import { type Field, isSecret, specialsOf, valueField } from "./fields.ts";
 import { Relations, type Way } from "./relations.ts";
 import { type States, statesOf } from "./states.ts";
@@ -17,7 +24,8 @@ export interface Described {
   relations: readonly Item[];
   /** Permissions of those who have not signed in. */
   permissions: readonly Item[];
-  /** Names of policies that give further rights. */
+  roles: readonly DirectusRole[];
+  /** Names of policies that give rights to some accounts alone. */
   policies: readonly string[];
 }
 
@@ -64,9 +72,15 @@ export class Model {
   readonly #described: Described;
   readonly #relations: Relations;
   readonly #collections = new Map<string, Collection>();
+  /** Roles of the orb by the ids of those of Directus. */
+  readonly #roles: ReadonlyMap<string, RoleDefinition>;
 
   constructor(described: Described) {
     this.#described = described;
+    this.#roles = rolesOf(
+      described.roles.filter(({ isAdmin }) => !isAdmin),
+      this.losses,
+    );
     this.#relations = new Relations(described.relations);
     const names = new Names("schema", "collection", this.losses);
     const carried = this.#carried();
@@ -81,8 +95,14 @@ export class Model {
     for (const name of described.policies)
       this.losses.push({
         ...{ kind: "model", at: `policy ${name}`, became: "left out" },
-        why: "rights of accounts of Directus have no counterpart",
+        why: "no role has it, or some accounts have it beside their roles",
       });
+    for (const { id, name, isAdmin } of described.roles)
+      if (isAdmin || this.#roles.has(id))
+        this.losses.push({
+          ...{ kind: "model", at: `role ${name}, its accounts`, why: NO_ACCOUNTS },
+          became: `the role${isAdmin ? " admin" : ""}: invite people with it`,
+        });
     this.losses.push({
       ...{ kind: "model", at: "flows, dashboards, presets, comments, revisions, activity" },
       ...{ why: "only Directus itself uses them", became: "left out" },
@@ -328,17 +348,28 @@ export class Model {
       ...{ name: "Directus", languages },
       components: hasText ? htmlComponents(this.schemaOf(FILES)) : [],
       schemas: this.collections.map((one) => this.#schemaOf(one)),
+      roles: [...this.#roles.values()],
     };
+  }
+
+  /** Returns who has permissions: people without an account, and roles. */
+  get #holders(): Holder[] {
+    const { permissions, roles } = this.#described;
+    const own = roles.flatMap(({ id, name, permissions: some }) => {
+      const caller = this.#roles.get(id)?.id;
+      return caller === undefined ? [] : [{ name, caller, permissions: some }];
+    });
+    return [{ name: "everyone", caller: "public", permissions }, ...own];
   }
 
   #schemaOf(collection: Collection): SchemaDefinition {
     const { id, schema, source, fields, translated, states } = collection;
     const definitions = [...fields, ...(translated?.fields ?? [])].map(({ definition }) => definition);
-    const read = readersOf(id, this.#described.permissions, states, this.losses);
+    const access = accessTo(id, this.#holders, states, this.losses);
     const note = textIn(source, "meta", "note") ?? "";
     return {
       ...{ id: schema, name: id, ...(note === "" ? {} : { description: note.slice(0, 5_000) }) },
-      ...(read === undefined ? {} : { access: { read } }),
+      ...(access === undefined ? {} : { access }),
       fields: definitions.length > 0 ? definitions : [{ name: "empty", type: "boolean" }],
     };
   }
