@@ -298,7 +298,11 @@ describe("languages", () => {
   it("are chosen after the market", () => {
     const choice = choose(SHOP as typeof offer, { locale: "de", market: "EU" });
     const stored = { US: { de: "us-de" }, EU: { en: "eu-en" } };
-    expect(resolveField(fieldOf("slogan"), stored, choice)).toEqual({ value: "eu-en", language: "en", market: "EU" });
+    expect(resolveField(fieldOf("slogan"), stored, choice)).toEqual({
+      value: "eu-en",
+      language: "en",
+      market: "EU",
+    });
     expect(fallbackOf(fieldOf("slogan"), stored, choice)).toEqual({ language: "en" });
     expect(resolveField(fieldOf("slogan"), { US: { de: "us-de" } }, choice).value).toBe("us-de");
     expect(resolveField(fieldOf("title"), { fr: "x" }, choice).value).toBeNull();
