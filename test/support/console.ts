@@ -22,6 +22,7 @@ type Width = keyof typeof SIZES;
 const CHOSEN: Readonly<Record<string, readonly [Host, Width]>> = {
   "console.test.ts": ["workerd", "desktop"],
   "console-change-edit.test.ts": ["node", "phone"],
+  "console-change-kept.test.ts": ["node", "desktop"],
   "console-changes.test.ts": ["workerd", "desktop"],
   "console-comfort.test.ts": ["node", "desktop"],
   "console-deleting.test.ts": ["node", "phone"],

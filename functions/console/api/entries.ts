@@ -235,9 +235,10 @@ export async function createLines(
   publish: boolean,
   match?: string,
 ): Promise<LineResult[]> {
-  const { module, schema } = place;
+  const { module, schema, change } = place;
   const response = await send("POST", `${collectionPath(place)}/bulk`, undefined, {
-    query: { module, schema, match, ...(publish ? { publish } : {}) },
+    // The platform refuses a change set here, so lines never pass by the set in which the caller works.
+    query: { module, schema, match, change, ...(publish ? { publish } : {}) },
     text: { body: lines.join("\n"), type: "application/x-ndjson" },
     once: match === undefined,
   });

@@ -1,5 +1,5 @@
 /** The comments on a change set, on an entry in it, or on a field of the entry. */
-import { useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import {
   addComment,
   type ChangeComment,
@@ -53,7 +53,7 @@ function Comment({ discussion, comment }: { discussion: Discussion; comment: Cha
     setBusy(true);
     try {
       const done = await resolveComment(place, set, id);
-      comments.set((comments.data ?? []).map((one) => (one.id === id ? done : one)));
+      comments.change((all) => all.map((one) => (one.id === id ? done : one)));
     } catch (error) {
       complain(error);
     } finally {
@@ -93,8 +93,10 @@ function CommentForm({
   const [text, setText] = useState("");
   const { busy, error, run } = useAction();
   const typed = useTyped<HTMLFormElement>(busy);
-  const form = useRef<HTMLFormElement | null>(null);
-  useLayoutEffect(() => form.current?.querySelector("textarea")?.focus(), []);
+  const form = useCallback((root: HTMLFormElement | null) => {
+    typed.ref(root);
+    root?.querySelector("textarea")?.focus();
+  }, []);
   const faults = faultsOf(error);
   const send = () => {
     if (!busy) void run(() => onSend(text.trim()));
@@ -102,10 +104,7 @@ function CommentForm({
   return (
     <form
       class="change-comment-form"
-      ref={(root) => {
-        form.current = root;
-        if (typeof typed.ref === "function") typed.ref(root);
-      }}
+      ref={form}
       onSubmit={(event) => {
         event.preventDefault();
         send();
@@ -187,7 +186,7 @@ export function Comments({
           onClose={() => setOpen(false)}
           onSend={async (text) => {
             const made = await addComment(place, set, { text, ...about });
-            comments.set([...(comments.data ?? []), made]);
+            comments.change((all) => [...all, made]);
             setOpen(false);
           }}
         />

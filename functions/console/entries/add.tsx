@@ -1,5 +1,5 @@
 /** Adds entries to a change set: their drafts, or what the user has typed in the form. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import type { Caller } from "../api/caller.ts";
 import {
@@ -22,6 +22,7 @@ import { valuesToSend } from "../model/cells.ts";
 import type { OrbModel, SchemaModel } from "../model/orb.ts";
 import { orbLink } from "../shell/nav.ts";
 import { useAction } from "../state/action.ts";
+import { refresh } from "../state/cache.ts";
 import { setsKey } from "../state/change.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
@@ -30,6 +31,7 @@ import { Dialog } from "../ui/dialog.tsx";
 import { SelectField, TextField } from "../ui/form.tsx";
 import { faultAt, faultsOf, ProblemBox, wordsOf } from "../ui/problem.tsx";
 import { Shows } from "../ui/states.tsx";
+import { say } from "../ui/toast.tsx";
 import { rightsOf } from "./rights.ts";
 
 /** Sets that the dialog offers, and entries of a page of a comparison. */
@@ -112,24 +114,31 @@ interface AddProps {
   onClose: () => void;
 }
 
-/** Opens the set if it is a new one, adds the entries one by one, and collects those that fail. */
+/**
+ * Opens the set if it is a new one, adds the entries one by one, and collects those that fail.
+ * @param signal ends the work before the next entry
+ */
 async function addAll(
   { place, source, ids, content }: AddProps,
   chosen: { set: string; title: string },
-): Promise<{ set: string; failed: Failure[] }> {
+  signal: AbortSignal,
+): Promise<{ set: string; added: number; failed: Failure[] }> {
   const sets: ChangesPlace = { orb: place.orb, managed: place.managed };
   const set = chosen.set === "" ? (await openChange(sets, { title: chosen.title })).id : chosen.set;
   const known = chosen.set === "" ? new Set<string>() : await idsIn(sets, set);
   const failed: Failure[] = [];
+  let added = 0;
   for (const id of ids) {
+    if (signal.aborted) break;
     try {
       if (known.has(id)) throw new Error(t("changes.alreadyIn"));
       await add(place, set, { source, id, content });
+      added++;
     } catch (error) {
       failed.push({ id, error });
     }
   }
-  return { set, failed };
+  return { set, added, failed };
 }
 
 /** The entries that could not be added, with the reasons. */
@@ -195,10 +204,17 @@ export function AddDialog(props: AddProps) {
   const [result, setResult] = useState<{ set: string; failed: Failure[] }>();
   const { busy, error, run } = useAction();
   const chosen = set ?? open.data?.[0]?.id ?? "";
+  const stop = useRef(new AbortController());
+  useLayoutEffect(() => () => stop.current.abort(), []);
   const send = () =>
     run(async () => {
-      const done = await addAll(props, { set: chosen, title });
-      if (done.failed.length === 0) onAdded(done.set);
+      const { signal } = stop.current;
+      const done = await addAll(props, { set: chosen, title }, signal);
+      if (signal.aborted) {
+        // The dialog is closed: the user may be typing somewhere else, and stays there.
+        refresh(setsKey(place.orb));
+        if (done.added > 0) say(t("changes.addStopped", { count: done.added }));
+      } else if (done.failed.length === 0) onAdded(done.set);
       else setResult(done);
     });
   return (

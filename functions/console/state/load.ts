@@ -11,6 +11,8 @@ export interface Loaded<T> {
   reload: () => Promise<void>;
   /** Replaces the cached data, for example with the response to a write. */
   set: (data: T) => void;
+  /** Replaces the newest data by what a function makes of it. If the data is loading, loads it again instead. */
+  change: (make: (data: T) => T) => void;
 }
 
 /**
@@ -29,11 +31,21 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
     },
     [key],
   );
+  const change = useCallback(
+    (make: (value: T) => T) => {
+      if (key === null) return;
+      const { data: newest, busy: isLoading } = cached(key).peek();
+      if (newest === undefined || isLoading) void reload(key);
+      else keep(key, make(newest as T));
+    },
+    [key],
+  );
   return {
     data: data as T | undefined,
     error,
     busy: key !== null && (busy || (data === undefined && error === undefined)),
     reload: again,
     set,
+    change,
   };
 }

@@ -1,5 +1,5 @@
 /** Finds out whether the user has typed or chosen something that would be lost. */
-import type { Ref } from "preact";
+import type { RefCallback } from "preact";
 import { useCallback, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { confirm } from "./confirm.ts";
@@ -50,8 +50,8 @@ class Watch {
 }
 
 export interface Typed<E extends HTMLElement> {
-  /** Pass it to the element that contains the inputs. */
-  ref: Ref<E>;
+  /** Pass it to the element that contains the inputs. It must stay the same, or the watch begins anew. */
+  ref: RefCallback<E>;
   /** Asks whether to discard what the user typed. Returns true at once if there is nothing to discard. */
   mayDiscard: () => Promise<boolean>;
 }

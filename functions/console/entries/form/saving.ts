@@ -128,7 +128,8 @@ export function useSaving({
     }
   }
 
-  const stored = (next: EntryItem, sent: Content) => {
+  /** @param sent what the request has sent; by default nothing, so all that the user has typed stays in the form */
+  const stored = (next: EntryItem, sent: Content = draft.base.content) => {
     onStored(next);
     draft.stored(next, sent);
     changedLists();
@@ -172,7 +173,7 @@ export function useSaving({
         return moveEntry(place, { id: entry.id, revision: draft.base.revision }, move, true);
       },
     );
-    stored(next, draft.content);
+    stored(next);
     const back: Partial<Record<EntryMove, EntryMove>> = { unpublish: "publish", archive: "restore" };
     const reverse = move === "publish" && entry.status !== "PUBLISHED" ? "unpublish" : back[move];
     if (inSet) say(t("entry.savedInSet"));
@@ -238,7 +239,7 @@ export function useSaving({
       run("restore", async () => {
         if (entry === undefined) return;
         const next = await restoreRevision(place, { id: entry.id, revision: draft.base.revision }, revision);
-        stored(next, draft.content);
+        stored(next);
         offerUndo(t("entry.wentBack"), undoOf(place, entry, next, false));
       }),
   };

@@ -1,5 +1,5 @@
 /** The page of a schema's entries. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { type Caller, isPlatformAdmin, may } from "../../api/caller.ts";
 import { type OrbModel, type SchemaModel, schemaOf, titleOf } from "../../model/orb.ts";
@@ -72,6 +72,8 @@ export default function EntriesTable({ params }: { params: PageParams }) {
   const create = rights?.create === true;
   const place = { orb: orbId, module, schema: schemaId, managed: isPlatformAdmin(caller), change };
   const [importing, setImporting] = useState(false);
+  // An import writes the entries themselves, so its dialog does not stay when the user enters a set.
+  useLayoutEffect(() => setImporting(false), [change]);
   /** Incremented when the list must load again from its start. */
   const [version, setVersion] = useState(0);
   useTableCommands(create, base, change === undefined ? () => setImporting(true) : undefined);
@@ -117,7 +119,7 @@ export default function EntriesTable({ params }: { params: PageParams }) {
           )
         }
       </Shows>
-      {importing && schema !== undefined && orb.data !== undefined ? (
+      {importing && change === undefined && schema !== undefined && orb.data !== undefined ? (
         <ImportDialog
           {...{ place, schema }}
           orb={orb.data}
