@@ -1,10 +1,10 @@
 /** The commands `orb change …`. */
 import {
+  type ChangeContent,
   type ChangedEntry,
   type ChangeSet,
   type ChangeState,
   type Changes,
-  type ChangeTarget,
   changesOf,
   type ListedChange,
 } from "../../shared/client/changes.ts";
@@ -47,7 +47,7 @@ function plannedFor({ publishAt, plannedBy, refused }: ChangeSet): string[] {
 }
 
 /** Returns the set whose content a decision is about. With a hash, it is about this content only. */
-const contentOf = (id: string, hash: string | undefined): ChangeTarget =>
+const contentOf = (id: string, hash: string | undefined): string | ChangeContent =>
   hash === undefined ? id : { id, hash };
 
 /** Opens a set, and prints its id on standard output. */

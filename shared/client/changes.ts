@@ -114,14 +114,11 @@ export interface PublishedChange {
   items: BatchWritten[];
 }
 
-/**
- * A change set, or its id. If you pass a set, the call fails unless its revision is the newest one. An approval or a
- * publication fails unless the content is the one that you have read.
- */
-export type ChangeTarget = string | { id: string; revision: number } | Content;
+/** A change set, or its id. If you pass a set, the call fails unless its revision is the newest one. */
+export type ChangeTarget = string | { id: string; revision: number } | ChangeContent;
 
-/** Content of a set that the caller has read. */
-interface Content {
+/** Content of a set that you have read, such as a set that `get` returned. The sets of a list have no `hash`. */
+export interface ChangeContent {
   id: string;
   hash: string;
 }
@@ -163,16 +160,20 @@ export interface Changes {
   diff(id: string, options?: PageCall): Promise<PageOf<ChangedEntry> & { hidden: number }>;
   /** Asks for a review. */
   review(target: ChangeTarget, options?: CallOptions): Promise<ChangeSet>;
-  /** Approves the content of a set that you have read, or, given an id, the content that it has now. */
-  approve(target: ChangeTarget, options?: CallOptions & { comment?: string }): Promise<ChangeSet>;
+  /**
+   * Approves the content of a set that you have read, or, given an id, the content that it has now. Given a set, the
+   * client repeats the request after a temporary failure.
+   * @throws Problem `hash_mismatch` if the content is not the one that you have read
+   */
+  approve(target: string | ChangeContent, options?: CallOptions & { comment?: string }): Promise<ChangeSet>;
   /** Sends the set back to its authors. */
   reject(target: ChangeTarget, comment: string, options?: CallOptions): Promise<ChangeSet>;
   /**
-   * Publishes all entries of the set together, or none. Given a set with its content, the client repeats the request
-   * after a temporary failure.
-   * @throws Problem with the reasons in `errors`, such as `change_conflict`
+   * Publishes all entries of the set together, or none: the content that you have read, or, given an id, the content that
+   * it has now. Given a set, the client repeats the request after a temporary failure.
+   * @throws Problem `hash_mismatch`; `change_conflict` with the reasons in `errors`
    */
-  publish(target: ChangeTarget, options?: CallOptions): Promise<PublishedChange>;
+  publish(target: string | ChangeContent, options?: CallOptions): Promise<PublishedChange>;
   /** Opens a set that takes back what this one has published. */
   revert(id: string, options?: CallOptions): Promise<ChangeSet>;
   /** Takes an entry out of the set. */
@@ -246,11 +247,18 @@ export function changesOf(transport: Transport, base: string): Changes {
     });
   }
   /** Sends a decision about the content. With its hash, a repeated request has the same effect as one. */
-  async function decide<T>(target: ChangeTarget, act: string, options?: CallOptions, comment?: string) {
-    const hash = typeof target === "object" && "hash" in target ? target.hash : undefined;
-    const of = hash === undefined ? target : idOf(target);
+  async function decide<T>(
+    target: string | ChangeContent,
+    act: string,
+    options?: CallOptions,
+    comment?: string,
+  ) {
+    const hash = typeof target === "string" ? undefined : target.hash;
+    // Without the hash, the decision would be about content that the caller has not seen.
+    if (typeof target !== "string" && typeof hash !== "string")
+      throw new TypeError(`${act} needs the hash of the change set. Read the set with changes.get.`);
     const repeat = hash === undefined ? "refused" : "safe";
-    return send<T>("POST", of, `/${act}`, options, { body: { hash, comment }, repeat });
+    return send<T>("POST", idOf(target), `/${act}`, options, { body: { hash, comment }, repeat });
   }
   const entryPath = (entry: string) => `/entries/${encodeURIComponent(entry)}`;
   return {

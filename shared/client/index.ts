@@ -19,6 +19,7 @@ import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
 export type { BatchItem, BatchOptions, BatchRef, BatchWritten } from "./batch.ts";
 export type {
   ChangeComment,
+  ChangeContent,
   ChangedEntry,
   ChangedPart,
   ChangeSet,

@@ -118,6 +118,14 @@ export async function run(url: string, token: string) {
   const asked = await shop.changes.review(await shop.changes.get(set.id));
   await sale.catalog.category.patch(made.id, { title: "Stools" });
   const unseen = await shop.changes.approve(asked).catch((error: unknown) => isProblem(error, "hash_mismatch"));
+  const [inList] = (await shop.changes.list({ entry: "catalog/category/" + old.id })).items;
+  if (inList === undefined) throw new Error("not listed");
+  const blind = await Promise.allSettled([
+    // @ts-expect-error: a set of a list has no hash of the content.
+    shop.changes.approve(inList),
+    // @ts-expect-error: nor has one that is named by its revision.
+    shop.changes.publish({ id: inList.id, revision: inList.revision }),
+  ]);
   const rejected = await shop.changes.reject(set.id, "Too early");
   const stale = await shop.changes.close(asked).catch((error: unknown) => isProblem(error, "revision_mismatch"));
   const renamed = await shop.changes.patch(rejected, { title: "Summer sale", description: null });
@@ -143,6 +151,7 @@ export async function run(url: string, token: string) {
     comments,
     unseen,
     stale,
+    blind: blind.map((each) => each.status === "rejected" && each.reason instanceof TypeError),
     rejected: rejected.rejection?.comment,
     renamed: [renamed.title, renamed.description],
     planned: [planned.publishAt, unplanned.publishAt, containing.items.map(({ id }) => id === set.id)],
@@ -344,6 +353,7 @@ describe("generated types", () => {
       comments: [["Final?", true]],
       unseen: true,
       stale: true,
+      blind: [true, true],
       rejected: "Too early",
       renamed: ["Summer sale", null],
       planned: ["2999-03-01T08:00:00.000Z", null, [true]],
@@ -388,6 +398,28 @@ describe("generated types", () => {
       none: 6,
     });
   });
+});
+
+test("approves a planned set, although the response is lost and the set is scheduled already", async () => {
+  const { changes } = client().orb("shop");
+  const publishAt = new Date(Date.now() + 3_600_000);
+  const { id } = await changes.open({ title: "Planned", publishAt });
+  await changes.in(id).news?.article?.create({ headline: { en: "Later" } });
+  await changes.review(id);
+  const seen = await changes.get(id);
+  let lost = 0;
+  const flaky: typeof fetch = async (...request) => {
+    const response = await fetch(...request);
+    if (lost++ === 0) throw new TypeError("the connection was lost");
+    return response;
+  };
+  const approved = await client({ fetch: flaky }).orb("shop").changes.approve(seen);
+  expect(lost).toBe(2);
+  expect(approved).toMatchObject({ state: "SCHEDULED", hash: seen.hash, publishAt: publishAt.toISOString() });
+  expect(approved.approvals).toHaveLength(1);
+  await expect(changes.approve(id)).rejects.toMatchObject({ code: "wrong_state" });
+  await changes.close(id);
+  await expect(changes.approve(seen)).rejects.toMatchObject({ code: "wrong_state" });
 });
 
 describe("entries", () => {

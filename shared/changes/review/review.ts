@@ -20,6 +20,7 @@ import { type Attempt, changeSet } from "./change.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";
 import { planned, scheduledIfPlanned } from "./plan.ts";
+import { approvedBefore } from "./repeated.ts";
 
 export interface UpdateSet extends OfSet {
   title?: string | undefined;
@@ -80,7 +81,8 @@ export interface ApproveSet extends OfSet {
 }
 
 /**
- * Approves the content of a set. The set is approved once all review rules that concern it are met.
+ * Approves the content of a set. The set is approved once all review rules that concern it are met. With a hash, a
+ * repeated approval succeeds although the first one has scheduled the set.
  * @throws AppError `hash_mismatch` if the content is not the one that the reviewer has seen
  */
 export async function approveSet(
@@ -113,7 +115,7 @@ export async function approveSet(
       return reviewed(context, { ...next, state: "IN_REVIEW" }, content);
     const done = scheduledIfPlanned(deps, context, next, content);
     return { ...reviewed(context, done.set, content), ...done };
-  });
+  }).catch((error: unknown) => approvedBefore(deps, actor, { ...input, hash }, read, error));
 }
 
 type Rule = JudgedRule["rule"];
