@@ -88,6 +88,18 @@ export function readableIn(schema: CompiledSchema, caller: Principal, createdBy:
   return readableBy(schema, caller, isOwn(caller.actor, createdBy));
 }
 
+/**
+ * Returns the schema reduced to the fields that a caller may read or set in an entry.
+ * @param createdBy account that created the entry
+ */
+export function permittedIn(schema: CompiledSchema, caller: Principal, createdBy: string): CompiledSchema {
+  if (!schema.narrowed.read) return schema;
+  const own = isOwn(caller.actor, createdBy);
+  const isUnknown = ({ access }: CompiledField) =>
+    !mayField(caller, "read", { access, own }) && !mayField(caller, "write", { access, own });
+  return viewWithout(schema, schema.narrowed.readers.filter(isUnknown));
+}
+
 /** Returns only the values whose fields are in the schema, at all depths. @param values the stored values of an entry */
 export function ofFields(
   { fields }: CompiledSchema,

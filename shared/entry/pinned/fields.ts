@@ -38,6 +38,24 @@ function shapeLike(from: CompiledField, component: string | undefined, to: Compi
   return to.shapes?.get(renamed ?? stored);
 }
 
+const reversed = new WeakMap<CompiledSchema, WeakMap<CompiledSchema, Map<CompiledField, CompiledField>>>();
+
+/** Returns the fields of the earlier revision by their counterparts. */
+export function oldByNow(pair: SchemaPair): ReadonlyMap<CompiledField, CompiledField> {
+  const known = reversed.get(pair.old) ?? new WeakMap<CompiledSchema, Map<CompiledField, CompiledField>>();
+  reversed.set(pair.old, known);
+  const made =
+    known.get(pair.now) ??
+    new Map(
+      allFields(pair.old).flatMap((old) => {
+        const now = counterpartOf(pair, old);
+        return now === undefined ? [] : [[now, old] as const];
+      }),
+    );
+  known.set(pair.now, made);
+  return made;
+}
+
 /** The views of a schema of an earlier revision, by the views of the live schema. */
 const views = new WeakMap<CompiledSchema, WeakMap<CompiledSchema, CompiledSchema>>();
 

@@ -1,31 +1,13 @@
 /** Names the places of faults and warnings as the caller of an earlier revision does. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { allFields } from "../../definition/walk.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { pointer, unescapeSegment } from "../../kernel/faults.ts";
-import { counterpartOf, type SchemaPair } from "./fields.ts";
+import { oldByNow, type SchemaPair } from "./fields.ts";
 import { placeKey } from "./overlay.ts";
 
 export type Positions = ReadonlyMap<string, readonly number[]>;
 
 const NUMBER = /^\d+$/;
-const reversed = new WeakMap<CompiledSchema, WeakMap<CompiledSchema, Map<CompiledField, CompiledField>>>();
-
-/** Returns the fields of the earlier revision by their counterparts. */
-function oldByNow(pair: SchemaPair): ReadonlyMap<CompiledField, CompiledField> {
-  const known = reversed.get(pair.old) ?? new WeakMap<CompiledSchema, Map<CompiledField, CompiledField>>();
-  reversed.set(pair.old, known);
-  const made =
-    known.get(pair.now) ??
-    new Map(
-      allFields(pair.old).flatMap((old) => {
-        const now = counterpartOf(pair, old);
-        return now === undefined ? [] : [[now, old] as const];
-      }),
-    );
-  known.set(pair.now, made);
-  return made;
-}
 
 /** The way to a value, in both shapes. */
 interface Way {

@@ -5,18 +5,18 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { isMarkup } from "../../definition/rich-text.ts";
 import { unknownField, validateValues } from "../../definition/validate.ts";
-import { TYPE, type Values, withNested } from "../../definition/walk.ts";
+import { allFields, rootOf, TYPE, type Values, withNested } from "../../definition/walk.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
-import { escapeSegment, pointer, unescapeSegment } from "../../kernel/faults.ts";
-import { isObject } from "../../kernel/json.ts";
-import { ofFields, readableIn } from "../model/fields.ts";
+import { escapeSegment, Faults, pointer, unescapeSegment } from "../../kernel/faults.ts";
+import { equal, isObject } from "../../kernel/json.ts";
+import { levelsOf, ofFields, permittedIn, readableIn } from "../model/fields.ts";
 import { storedInput } from "../model/known.ts";
 import { holdsMask } from "../values/admitted.ts";
 import { type Localization, mergeValues } from "../values/input.ts";
 import { mergedValue, patchedField } from "../values/patched.ts";
 import { rightsIn, type Sender, WRITE_ONLY } from "../values/rights.ts";
-import { counterpartOf, isSameField, oldView, type SchemaPair } from "./fields.ts";
-import { isSame, overlay } from "./overlay.ts";
+import { counterpartOf, isSameField, oldByNow, oldView, type SchemaPair } from "./fields.ts";
+import { isSame, type Loss, type Overlay, overlay } from "./overlay.ts";
 import { asOldFault, type Positions } from "./paths.ts";
 import { type EntryValues, toNow, toOld } from "./values.ts";
 
@@ -72,47 +72,77 @@ export function shapedValues(pair: SchemaPair, revision: number, input: ShapedIn
   const { caller, createdBy } = sender;
   const readable = readableIn(pair.now, caller, createdBy);
   const view = oldView({ ...pair, now: readable });
-  const known = withSettable(pair, view, sender);
+  const known = oldView({ ...pair, now: permittedIn(pair.now, caller, createdBy) });
   const stored = base === undefined ? {} : storedInput(readable, ofFields(readable, { ...base }));
   const before = toOld({ ...pair, now: readable }, pair.now, stored);
   const writing = { ...input, revision, pair, known, before, readable: new Set(view.fields.keys()) };
-  const after = changed(writing, requested(writing, admittedNames(writing, sent)));
+  const admitted = admittedNames(writing, sent);
+  if (base !== undefined) refuseUnread(writing, admitted);
+  const after = changed(writing, requested(writing, admitted));
   const made = toNow(pair, after);
   refuseLost(writing, after, made);
   if (base === undefined) return { values: made, changed: made, positions: NOWHERE };
-  const { value, losses, positions } = overlay(stored, toNow(pair, before), made);
-  if (losses.length === 0) {
-    refuseLost(writing, after, isObject(value) ? value : {});
-    const all = Object.entries(isObject(value) ? value : {});
-    const differing = all.filter(([name, one]) => !isSame(one, stored[name]));
-    return { values: value, changed: Object.fromEntries(differing), positions };
-  }
-  const message = `must keep its value, because the stored value has more than revision ${revision} shows`;
-  const faults = losses.map(({ trail, kind }): Fault => {
-    const path = `/values${pointer(trail)}`;
-    return kind === "hidden_part"
-      ? { path, code: "hidden_part", message }
-      : {
-          path,
-          code: "required",
-          message: `is required, because the item may have values that revision ${revision} does not show. To keep them, send the item's _key.`,
-        };
-  });
-  throw ShapeRefusal.loss(
-    revision,
-    // The positions of losses are those of the request.
-    faults.map((fault) => asOldFault(pair, NOWHERE, revision, fault)),
-  );
+  const { value, losses, positions } = overlay(stored, toNow(pair, before), made, overlayOf(writing));
+  if (losses.length > 0) throw refusedFor(writing, losses);
+  refuseLost(writing, after, isObject(value) ? value : {});
+  const all = Object.entries(isObject(value) ? value : {});
+  const differing = all.filter(([name, one]) => !equal(one, stored[name]));
+  return { values: value, changed: Object.fromEntries(differing), positions };
 }
 
-/** Adds the fields that the caller may set and not read. Their values must be sent as a whole. */
-function withSettable(pair: SchemaPair, view: CompiledSchema, sender: Sender): CompiledSchema {
-  const settable = [...pair.old.fields].filter(([name, field]) => {
-    const now = view.fields.has(name) ? undefined : counterpartOf(pair, field);
-    return now !== undefined && rightsIn(now, sender).write;
-  });
-  return { ...view, fields: new Map([...view.fields, ...settable]) };
+function overlayOf({ pair, sender }: Writing): Overlay {
+  const fields = oldByNow(pair);
+  return {
+    schema: pair.now,
+    isPicked: (field) =>
+      field.list && field.definition.type === "object" && fields.get(field)?.list === false,
+    isFixed: (field) => pair.now.narrowed.any && !rightsIn(field, sender).write,
+  };
 }
+
+function refusedFor({ pair, revision }: Writing, losses: readonly Loss[]): ShapeRefusal {
+  const faults = new Faults();
+  const message = `must keep its value, because the stored value has more than revision ${revision} shows`;
+  for (const { trail, kind } of losses) {
+    const path = `/values${pointer(trail)}`;
+    const fault =
+      kind === "hidden_part"
+        ? { path, code: "hidden_part", message }
+        : {
+            path,
+            code: "required",
+            message: `is required, because the item may have values that revision ${revision} does not show. To keep them, send the item's _key.`,
+          };
+    // The positions of losses are those of the request.
+    const told = asOldFault(pair, NOWHERE, revision, fault);
+    faults.add(told.path, told.code, told.message);
+  }
+  return ShapeRefusal.loss(revision, faults.list());
+}
+
+/**
+ * Refuses values of fields that the caller may set and not read, if these fields have another shape now. What the stored
+ * value has beyond the earlier shape would be lost, and an answer that depends on it would tell the caller about it.
+ */
+function refuseUnread({ pair, known, sender, revision }: Writing, sent: EntryValues): void {
+  if (!pair.now.narrowed.read) return;
+  const faults = allFields(known).flatMap((field): Fault[] => {
+    const now = counterpartOf(pair, field);
+    if (now === undefined || rightsIn(now, sender).read || !isConverted(pair, field)) return [];
+    const { name } = rootOf(field);
+    if (!Object.hasOwn(sent, name)) return [];
+    if (field.parent !== undefined && !mentions(sent[name], field.key)) return [];
+    const message = `cannot be set, because your role may not read this field and its type or place has changed since revision ${revision}`;
+    return [{ path: `/values/${escapeSegment(field.name)}`, code: "hidden_part", message }];
+  });
+  if (faults.length > 0) throw ShapeRefusal.loss(revision, faults);
+}
+
+/** Returns whether an object in a value has a member of this name. */
+const mentions = (value: unknown, name: string): boolean =>
+  typeof value === "object" &&
+  value !== null &&
+  ((isObject(value) && Object.hasOwn(value, name)) || Object.values(value).some((one) => mentions(one, name)));
 
 /** Returns the values of a request, without nulls for fields that no longer exist. */
 function admittedNames(writing: Writing, sent: EntryValues): EntryValues {
@@ -127,7 +157,8 @@ function admittedNames(writing: Writing, sent: EntryValues): EntryValues {
       if (value !== null || !isGone) faults.push(unknownField(known, path, [...known.fields.keys()]));
       return false;
     }
-    if (!readable.has(name) && ((locale ?? market) !== undefined || holdsMask(value)))
+    const isPart = (locale ?? market) !== undefined && (field.translatable || field.marketSpecific);
+    if (!readable.has(name) && (isPart || holdsMask(value)))
       faults.push({ path, code: "write_only", message: WRITE_ONLY });
     return true;
   });
@@ -165,41 +196,62 @@ function requested(writing: Writing, sent: EntryValues): EntryValues {
 function changed(writing: Writing, after: EntryValues): EntryValues {
   const { known, before, pair } = writing;
   const names = [...new Set([...Object.keys(before), ...Object.keys(after)])];
-  const differing = names.filter((name) => !isSame(before[name], after[name]) || after[name] === null);
-  const converted = differing.filter((name) => isConverted(pair, known.fields.get(name)));
+  const differing = names.filter((name) => !equal(before[name], after[name]) || after[name] === null);
+  const converted = differing.filter((name) => isConverted(pair, pair.old.fields.get(name)));
   const fields = new Map(
     converted.flatMap((name) => {
       const field = known.fields.get(name);
-      return field === undefined ? [] : [[name, field] as const];
+      return field === undefined ? [] : [[name, withoutRules(field)] as const];
     }),
   );
   const given = Object.fromEntries(converted.map((name) => [name, after[name]]));
   const { faults, values } = validateValues({ ...known, fields }, given, { existing: before as Values });
   const wrong = faults.filter((fault) => isStructural(fault, given, known));
   if (wrong.length > 0) throw ShapeRefusal.invalid(wrong);
+  // Validation leaves out what it reports. The live definition must see these values too.
+  const reported = new Set(faults.map(({ path }) => unescapeSegment(path.split("/")[2] ?? "")));
   const result: Record<string, unknown> = { ...before };
   for (const name of differing) {
     const field = fields.get(name);
     const isPlain = field !== undefined && field.shapes === undefined;
-    const value = isPlain && after[name] !== null ? values[name] : after[name];
+    const checked = field !== undefined && reported.has(name) ? parsed(field, after[name]) : values[name];
+    const value = isPlain && after[name] !== null ? checked : after[name];
     if (value === undefined) delete result[name];
     else result[name] = value;
   }
   return result;
 }
 
+/** Returns a field without rules that only the live definition decides on. */
+const withoutRules = (field: CompiledField): CompiledField =>
+  field.shapes === undefined ? { ...field, allowed: undefined, required: false } : field;
+
+/** Returns a value of a plain field in the form in which it is stored. Values that are not valid stay as they are. */
+function parsed(field: CompiledField, value: unknown, levels = levelsOf(field)): unknown {
+  if (levels > 0 && isObject(value))
+    return Object.fromEntries(
+      Object.entries(value).map(([key, one]) => [key, parsed(field, one, levels - 1)]),
+    );
+  const one = (item: unknown) => field.type.parse(item, () => undefined, field.definition) ?? item;
+  return field.list && Array.isArray(value) ? value.map(one) : one(value);
+}
+
+/** Returns whether the values of a field must be converted, or belong to another place. */
 function isConverted(pair: SchemaPair, field: CompiledField | undefined): boolean {
-  const now = field === undefined ? undefined : counterpartOf(pair, field);
-  return field !== undefined && (now === undefined || !isSameField(field, now));
+  if (field === undefined) return false;
+  const now = counterpartOf(pair, field);
+  const isMoved = (now?.parent === undefined) !== (field.parent === undefined);
+  return now === undefined || isMoved || !isSameField(field, now);
 }
 
 /** Returns whether a value has not the form that a conversion takes. The live definition decides on everything else. */
 function isStructural({ path, code }: Fault, given: EntryValues, known: CompiledSchema): boolean {
   if (path.endsWith(`/${TYPE}`)) return true;
-  if (code === "required" || code === "enum") return false;
-  if (code !== "type") return true;
   const [name = "", ...way] = path.split("/").slice(2).map(unescapeSegment);
   const field = known.fields.get(name);
+  if (code === "enum") return false;
+  if (code === "required") return field?.shapes === undefined;
+  if (code !== "type") return true;
   const value = way.reduce<unknown>(
     (found, key) => (typeof found === "object" && found !== null ? Reflect.get(found, key) : undefined),
     given[name],
@@ -210,18 +262,17 @@ function isStructural({ path, code }: Fault, given: EntryValues, known: Compiled
 /** Throws if the live definition cannot hold a value of the request, so that the caller would not read it again. */
 function refuseLost({ pair, revision, before }: Writing, after: EntryValues, made: EntryValues): void {
   const back = toOld(pair, pair.now, made);
-  const faults = Object.keys(after).flatMap((name): Fault[] => {
+  const faults = new Faults();
+  for (const name of Object.keys(after)) {
     const field = pair.old.fields.get(name);
-    if (isSame(before[name], after[name]) || !isConverted(pair, field)) return [];
+    if (isSame(before[name], after[name]) || !isConverted(pair, field)) continue;
     const isPlain = field?.shapes === undefined && field?.list !== true;
     const isOther = isPlain && after[name] !== null && !isSame(after[name], back[name]);
     const trail = isOther ? [name] : lostIn(after[name], back[name], [name]);
     const message = "has no counterpart in the current definition, so it would be lost";
-    return trail === undefined
-      ? []
-      : [{ path: `/values${pointer(trail)}`, code: "not_convertible", message }];
-  });
-  if (faults.length > 0) throw ShapeRefusal.loss(revision, faults);
+    if (trail !== undefined) faults.add(`/values${pointer(trail)}`, "not_convertible", message);
+  }
+  if (faults.any) throw ShapeRefusal.loss(revision, faults.list());
 }
 
 /** Returns the way to the first value that has no counterpart. */
