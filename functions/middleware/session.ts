@@ -48,7 +48,7 @@ export function credentialsOf(c: Context<AppEnv>): Credentials {
  * not have expired. An API token must have a correct checksum. Does not ask the broker, so the session may already
  * have ended, or the API token may be revoked.
  */
-function mayBeAuthenticated(c: Context<AppEnv>): boolean | Promise<boolean> {
+export function mayBeAuthenticated(c: Context<AppEnv>): boolean | Promise<boolean> {
   const { config, clock } = c.get("deps");
   const header = c.req.header("authorization");
   if (header !== undefined) {

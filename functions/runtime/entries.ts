@@ -10,6 +10,7 @@ import type { EntryOperation } from "../../shared/access/credentials/operations.
 import { isOrbId } from "../../shared/definition/document/ids.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { liveFor } from "../../shared/entry/pinned/orb.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
 import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
 import { fileDefinitions } from "../files/definitions.ts";
@@ -18,7 +19,7 @@ import { isUpload, serveFile } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { askingIn } from "../http/within.ts";
-import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
+import { beginCaller, hasCredentials, mayBeAuthenticated, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf, isFilePath, isHandler, servesFiles } from "./address.ts";
 import { PATHS } from "./definition-parts.ts";
@@ -116,8 +117,9 @@ async function servePinned(
 ): Promise<Response> {
   const { deps } = c.var;
   const known = await liveOrb(deps, orb, hasCredentials(c) || !isRead(c) ? "cached" : "stale");
-  // The revision may be so new that this host or replica does not know it yet.
-  const live = known === null || known.revision < revision ? await liveOrb(deps, orb) : known;
+  const isUnknown = !(hasCredentials(c) && (await mayBeAuthenticated(c)));
+  const live =
+    known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
   if (live === null) throw noLiveOrb();
   const { address, schema, pinned } = await pinnedAddress(c, live, segments, revision);
   c.set("route", PATHS[address.kind]);

@@ -9,12 +9,14 @@ import {
   compileOrb,
 } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/home.ts";
+import type { LiveOrb } from "../../definition/live-orb.ts";
 import { pinnedNames } from "../../definition/names/resolve.ts";
 import { findRevision, type OrbHead, orbHead } from "../../definition/stored/history.ts";
+import { liveOrb } from "../../definition/stored/live.ts";
 import { requireReadable } from "../../definition/stored/readable.ts";
 import { allFields } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
-import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { BoundedMap, PerHost } from "../../kernel/bounded-map.ts";
 import { AppError, type Fault, invalidParameters, notFound } from "../../kernel/errors.ts";
 import { equal } from "../../kernel/json.ts";
 import type { VisibleEntry } from "../index/visible.ts";
@@ -33,44 +35,121 @@ export interface PinnedOrb {
   since: number | undefined;
 }
 
+/** What is known of the earlier revisions of a live definition. */
+interface Known {
+  /** Those that were used last, compiled. */
+  pinned: BoundedMap<number, PinnedOrb>;
+  /** Numbers of revisions that were never published. They stay so, because they are older than the live one. */
+  missing: BoundedMap<number, true>;
+  /** The second in which revisions were read last, and how many. */
+  second: number;
+  reads: number;
+}
+
 /** Revisions that are kept for each live definition. */
 const MOST = 32;
-const known = new WeakMap<OrbContext, BoundedMap<number, PinnedOrb>>();
+/** Numbers of revisions that are remembered as never published, for each live definition. */
+const MOST_MISSING = 4_096;
+/** Revisions that are read in one second, for each live definition. Anyone may name any number. */
+const READS = 16;
+const known = new WeakMap<OrbContext, Known>();
+
+const nothingKnown = (): Known => ({
+  pinned: new BoundedMap(MOST),
+  missing: new BoundedMap(MOST_MISSING),
+  second: 0,
+  reads: 0,
+});
 
 const unpublished = (revision: number) =>
   notFound("definition revision", `Revision ${revision} of the orb's definition was never published.`);
+
+/** @throws AppError unavailable `reads_busy` if too many revisions were read in this second */
+function countRead(of: Known, now: number): void {
+  const second = Math.floor(now / 1000);
+  if (of.second !== second) {
+    of.second = second;
+    of.reads = 0;
+  }
+  of.reads++;
+  if (of.reads <= READS) return;
+  const detail = "Too many earlier revisions of this orb's definition are being read. Try again in a second.";
+  throw new AppError("unavailable", "reads_busy", detail, { retryAfter: 1 });
+}
+
+type PinnedDeps = Pick<Deps, "store" | "clock">;
 
 /**
  * Reads an earlier revision of the live definition.
  * @throws AppError not_found `definition_revision_not_found` if it was never published
  */
-export async function pinnedOrb(
-  deps: Pick<Deps, "store">,
-  live: OrbContext,
-  revision: number,
-): Promise<PinnedOrb> {
-  const { orb, compiled } = live;
+export async function pinnedOrb(deps: PinnedDeps, live: OrbContext, revision: number): Promise<PinnedOrb> {
+  const { compiled } = live;
   if (revision === live.revision) return { revision, compiled, live: compiled, since: undefined };
-  const found = known.get(live)?.get(revision);
-  if (found !== undefined) return found;
-  const head = revision > live.revision ? null : await orbHead(deps, orb);
-  if (head === null) throw unpublished(revision);
+  if (revision > live.revision) throw unpublished(revision);
+  const of = known.get(live) ?? nothingKnown();
+  known.set(live, of);
+  const found = of.pinned.get(revision);
+  if (found !== undefined) {
+    // Set the revision again to mark it as recently used.
+    of.pinned.set(revision, found);
+    return found;
+  }
+  if (of.missing.has(revision)) throw unpublished(revision);
+  countRead(of, deps.clock.now());
+  const made = await readPinned(deps, live, revision);
+  if (made === null) {
+    of.missing.set(revision, true);
+    throw unpublished(revision);
+  }
+  of.pinned.set(revision, made);
+  return made;
+}
+
+/** Returns null if the revision was never published. */
+async function readPinned(deps: PinnedDeps, live: OrbContext, revision: number): Promise<PinnedOrb | null> {
+  const { orb, compiled } = live;
+  const head = await orbHead(deps, orb);
+  if (head === null) return null;
   const [record, current] = await Promise.all([
     findRevision(deps, orb, head, revision),
     findRevision(deps, orb, head, live.revision),
   ]);
-  if (record === null || !wasPublished(record, head)) throw unpublished(revision);
+  if (record === null || !wasPublished(record, head)) return null;
   const { document, names } = record;
-  if (document === null) throw unpublished(revision);
+  if (document === null) return null;
   requireReadable(orb, document);
   const old = compileOrb(document, pinnedNames(document, names, current?.names), true);
   const since = isSameShape(old, compiled)
     ? undefined
-    : Math.floor(Date.parse(current?.at ?? record.at) / 1000);
-  const made = { revision, compiled: old, live: compiled, since };
-  const kept = known.get(live) ?? new BoundedMap<number, PinnedOrb>(MOST);
-  known.set(live, kept.set(revision, made));
-  return made;
+    : Math.floor(Date.parse(current?.at ?? head.at) / 1000);
+  return { revision, compiled: old, live: compiled, since };
+}
+
+/** When a newer definition was looked for last, by orb. */
+const looks = new PerHost<number>(1_000);
+/** Milliseconds between two looks for callers that may be unknown, who may name any number. */
+const LOOK_MS = 1_000;
+
+/**
+ * Returns the live definition, for a caller that names a revision of it. Looks for a newer one if the revision is newer
+ * than the known definition: it may be so new that this host or replica does not have it yet.
+ * @param mayBeUnknown whether the caller has not shown a token
+ */
+export async function liveFor(
+  deps: PinnedDeps & Pick<Deps, "config">,
+  live: LiveOrb,
+  revision: number,
+  mayBeUnknown: boolean,
+): Promise<LiveOrb | null> {
+  if (revision <= live.revision) return live;
+  if (mayBeUnknown) {
+    const now = deps.clock.now();
+    const last = looks.get(deps.config, live.orb);
+    if (last !== undefined && Math.abs(now - last) < LOOK_MS) return live;
+    looks.set(deps.config, live.orb, now);
+  }
+  return liveOrb(deps, live.orb);
 }
 
 /** Returns whether a revision was live, and belongs to the orb and not to a deleted one of its id. */
@@ -129,9 +208,9 @@ export class PinnedRequest {
   pair: SchemaPair | undefined;
   #positions: Positions = new Map();
   readonly #names = new Map<CompiledField, string>();
-  readonly #deps: Pick<Deps, "store">;
+  readonly #deps: PinnedDeps;
 
-  constructor(deps: Pick<Deps, "store">, orb: PinnedOrb, now: CompiledSchema) {
+  constructor(deps: PinnedDeps, orb: PinnedOrb, now: CompiledSchema) {
     this.#deps = deps;
     this.revision = orb.revision;
     this.orb = orb;
