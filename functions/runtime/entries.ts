@@ -118,8 +118,7 @@ async function servePinned(
   const { deps } = c.var;
   const known = await liveOrb(deps, orb, hasCredentials(c) || !isRead(c) ? "cached" : "stale");
   const isUnknown = !(hasCredentials(c) && (await mayBeAuthenticated(c)));
-  const live =
-    known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
+  const live = known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
   if (live === null) throw noLiveOrb();
   const { address, schema, pinned } = await pinnedAddress(c, live, segments, revision);
   c.set("route", PATHS[address.kind]);

@@ -388,6 +388,38 @@ test("a name that another field has now stands for the field that had it then", 
   expect(page.body.items).toHaveLength(1);
 });
 
+test("publishes what it names while there is a newer draft", async () => {
+  const orb = "pinned-publish";
+  const document = (...fields: object[]) => ({
+    languages: ["en", "de"],
+    modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", access: OPEN, fields }] }],
+  });
+  const pin = { name: "pin", type: "string", sensitive: true };
+  const revision = await publish(orb, document({ name: "title", type: "string" }, pin), "POST");
+  await publish(
+    orb,
+    document({ name: "headline", was: "title", type: "string" }, { name: "more", type: "string" }, pin),
+  );
+  const made = await ok("POST", `/api/${orb}/m/s?publish=true`, { values: { headline: "a", pin: "1" } });
+  const path = `/api/${orb}/m/s/${made.body.id}`;
+  await ok("PATCH", path, { values: { more: "draft", pin: "2" } });
+  await ok("PATCH", `${path}?publish=true`, { values: { title: "b" } }, at(revision));
+  expect((await anonymous(path)).body.values).toMatchObject({ headline: "b" });
+  expect((await anonymous(path)).body.values.more).toBeUndefined();
+  // A mask may stand for the value of the draft or of the published revision.
+  const sent = { title: "c", pin: "••••••••" };
+  const refused = await call("PUT", `${path}?publish=true`, { values: sent }, at(revision));
+  expect(refused).toMatchObject({
+    status: 409,
+    body: { code: "shape_conflict", errors: [{ path: "/values/pin", code: "mask" }] },
+  });
+  await ok("PUT", `${path}?publish=true`, { values: { ...sent, pin: "3" } }, at(revision));
+  expect((await anonymous(path)).body.values).toMatchObject({ headline: "c" });
+  // Without values, the draft is published.
+  await ok("PATCH", `${path}?publish=true&locale=en`, {}, at(revision));
+  expect((await anonymous(path)).body.values).toMatchObject({ headline: "c", more: "draft" });
+});
+
 test("a caller sees and sets only what the current rules allow", async () => {
   const orb = "pinned-access";
   const document = (...fields: object[]) => ({

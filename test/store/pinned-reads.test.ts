@@ -1,4 +1,4 @@
-/** Anyone may name any revision of a definition. What that makes the platform read is counted. */
+/** Counts the reads that a request with the number of a revision causes, because anyone may name any number. */
 import { beforeAll, beforeEach, describe, expect, it } from "vitest";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { requireLive } from "../../shared/definition/stored/live.ts";
@@ -53,7 +53,7 @@ describe("a revision in a request", () => {
       codes.push((await failureOf(pinnedOrb(deps, live, revision))).code);
     expect(new Set(codes)).toEqual(new Set(["definition_revision_not_found", "reads_busy"]));
     expect(codes.at(-1)).toBe("reads_busy");
-    // What is known needs no read.
+    // A known revision needs no read.
     expect((await pinnedOrb(deps, live, 1)).revision).toBe(1);
     time += 1_000;
     expect(await failureOf(pinnedOrb(deps, live, DRAFTS))).toMatchObject({ kind: "not_found" });

@@ -25,7 +25,7 @@ interface Options {
 
 const [A, B, C] = ["a", "b", "c"].map((letter) => `0${letter.repeat(25)}`);
 
-/** What a write makes of an entry: its stored values, what the earlier revision then shows, or the refusal. */
+/** The result of a write: the stored values and what the earlier revision shows of them, or the refusal. */
 interface Outcome {
   values?: unknown;
   shown?: unknown;
@@ -53,7 +53,11 @@ function changeOf(
       ...rest,
       modules: [
         { id: "m", type: "CONTENT", schemas: [{ id: "s", access: { read: "user", write: "user" }, fields }] },
-        { id: "x", type: "CONTENT", schemas: [{ id: "y", ...target, fields: [{ name: "n", type: "string" }] }] },
+        {
+          id: "x",
+          type: "CONTENT",
+          schemas: [{ id: "y", ...target, fields: [{ name: "n", type: "string" }] }],
+        },
       ],
     }).document;
   const [first, second] = [documentOf(before, more), documentOf(after, later)];
@@ -265,10 +269,7 @@ describe("fields that the caller may set and not read", () => {
   it("can be set in objects that the caller may read", () => {
     const secret = text("secret", BLIND);
     const same = changeOf([object("o", [text("a"), secret])], [object("o", [text("a"), secret])]);
-    const wider = changeOf(
-      [object("o", [text("a"), secret])],
-      [object("o", [text("a"), text("b"), secret])],
-    );
+    const wider = changeOf([object("o", [text("a"), secret])], [object("o", [text("a"), text("b"), secret])]);
     for (const { write } of [same, wider]) {
       const sent = { o: { a: "2", secret: "T" } };
       expect(write({ o: { a: "1", secret: "S" } }, sent, { role: "user" }).values).toEqual(sent);
@@ -279,7 +280,10 @@ describe("fields that the caller may set and not read", () => {
   });
 
   it("can be set with a locale, unless their values have languages", () => {
-    const { write } = changeOf([text("a"), text("note", BLIND)], [text("b", { was: "a" }), text("note", BLIND)]);
+    const { write } = changeOf(
+      [text("a"), text("note", BLIND)],
+      [text("b", { was: "a" }), text("note", BLIND)],
+    );
     expect(write({ note: "n" }, { note: "m" }, { role: "user", locale: "en" }).values).toEqual({ note: "m" });
   });
 });
@@ -306,7 +310,7 @@ describe("empty values", () => {
 describe("lists of objects", () => {
   const rows = (name: string) => object(name, [text("a", { translatable: true }), text("b")], { list: true });
   const fields = [rows("rows"), rows("more")];
-  // What is new in items is a language.
+  // The items have a new language.
   const { write } = changeOf(fields, fields, { languages: ["en"] }, { languages: ["en", "de"] });
   const items = (count: number, more: object = {}) =>
     Array.from({ length: count }, (_, at) => ({ a: { en: "x" }, b: `b${at}`, ...more }));
@@ -348,7 +352,11 @@ describe("lists of objects", () => {
 it("keeps what the caller may not set if a PUT omits it", () => {
   const { write } = changeOf(
     [text("name"), text("tag", FIXED), object("o", [text("a"), text("b", FIXED)])],
-    [text("name"), text("tag", { list: true, ...FIXED }), object("o", [text("a"), text("b", { list: true, ...FIXED })])],
+    [
+      text("name"),
+      text("tag", { list: true, ...FIXED }),
+      object("o", [text("a"), text("b", { list: true, ...FIXED })]),
+    ],
   );
   const base = { name: "n", tag: ["a", "b"], o: { a: "1", b: ["x", "y"] } };
   const options = { put: true, role: "admin" } as const;

@@ -188,6 +188,8 @@ function isSameSchema(pair: SchemaPair): boolean {
 /** How a write of one request reaches the live shape. */
 export interface Shape {
   toLive(input: ShapedInput): Shaped;
+  /** Makes the faults that follow name the positions that items have in a request. */
+  tell(positions: Positions): void;
   /** Returns the fields of the revision that stand for these of the live schema. */
   view(readable: CompiledSchema): CompiledSchema;
   /** Returns stored values in the shape of the revision. */
@@ -229,6 +231,9 @@ export class PinnedRequest {
         const shaped = shapedValues(pair, this.revision, input);
         this.#positions = shaped.positions;
         return shaped;
+      },
+      tell: (positions) => {
+        this.#positions = positions;
       },
       view: (readable) => oldView({ ...pair, now: readable }),
       shown: (readable, stored) => shownAsOld(pair, readable, stored),

@@ -27,6 +27,13 @@ export class ShapeRefusal extends AppError {
     return new ShapeRefusal(kind, code, detail, { errors });
   }
 
+  /** Masks that may stand for several values. */
+  static masks(errors: Fault[]): ShapeRefusal {
+    const detail =
+      "The entry is live and has a newer draft. Publish it without masks, or without the header Orb-Definition, in the current shape.";
+    return new ShapeRefusal("conflict", "shape_conflict", detail, { errors });
+  }
+
   /** What the write would lose. */
   static loss(revision: number, errors: Fault[]): ShapeRefusal {
     const detail = `The definition of revision ${revision} cannot express this write without a loss. See errors for each value. Send it without the header Orb-Definition, in the current shape.`;
@@ -142,7 +149,8 @@ function refuseUnread({ pair, known, sender, revision }: Writing, sent: EntryVal
 const mentions = (value: unknown, name: string): boolean =>
   typeof value === "object" &&
   value !== null &&
-  ((isObject(value) && Object.hasOwn(value, name)) || Object.values(value).some((one) => mentions(one, name)));
+  ((isObject(value) && Object.hasOwn(value, name)) ||
+    Object.values(value).some((one) => mentions(one, name)));
 
 /** Returns the values of a request, without nulls for fields that no longer exist. */
 function admittedNames(writing: Writing, sent: EntryValues): EntryValues {

@@ -4,6 +4,7 @@ import { next, type Status } from "../../definition/document/lifecycle.ts";
 import { rootOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
+import { escapeSegment } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { publishedOf } from "../index/entry-keys.ts";
@@ -13,6 +14,7 @@ import { storedInput } from "../model/known.ts";
 import type { Origin } from "../model/origin.ts";
 import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
 import type { Shape, Shaping } from "../pinned/orb.ts";
+import { ShapeRefusal } from "../pinned/write.ts";
 import { asAdded, withSums } from "../values/add.ts";
 import { admitted, holdsMask, keepingHidden, merged, withLiveMembers } from "../values/admitted.ts";
 import { readWindow, type Window, windowFaults } from "../values/input.ts";
@@ -163,30 +165,38 @@ function applied(
  * Returns a request in the shape of an earlier revision as one that names all values in the live shape, and the values
  * that it changes.
  * @param from the revision that the request changes
+ * @returns also `tell`, which makes the faults that follow name the positions of items in this request
  */
 function inLiveShape(
   { caller }: State,
   input: UpdateContent,
   from: EntrySnapshot,
   shape: Shape,
-): { input: UpdateContent; changed: Record<string, unknown> } {
+): { input: UpdateContent; changed: Record<string, unknown>; tell: () => void } {
   const { values: sent, merge = false, locale, market } = input;
-  if (sent === undefined && (locale ?? market) === undefined) return { input, changed: {} };
+  if (sent === undefined && (locale ?? market) === undefined) return { input, changed: {}, tell: () => {} };
   const { createdBy, values: base } = from;
-  const { values, changed } = shape.toLive({
+  const { values, changed, positions } = shape.toLive({
     ...{ sender: { caller, createdBy }, sent: sent ?? {}, locale, market, base },
     merge: merge || sent === undefined,
   });
-  return { input: { ...input, values, merge: false, locale: undefined, market: undefined }, changed };
+  const shaped = { ...input, values, merge: false, locale: undefined, market: undefined };
+  return { input: shaped, changed, tell: () => shape.tell(positions) };
 }
 
-/** Error 409: the request cannot say whether a mask stands for the value of the draft or of the published revision. */
-function masksInTwo(): AppError {
-  return new AppError(
-    "conflict",
-    "shape_conflict",
-    "The entry is live, has a newer draft, and has sensitive fields. Publish it without the header Orb-Definition, in the current shape.",
+/**
+ * Refuses masks in a request that changes both the draft and the published revision, because it does not say which of
+ * their values a mask stands for.
+ * @throws ShapeRefusal conflict `shape_conflict`
+ */
+function refuseMasks(values: unknown): void {
+  if (!isObject(values)) return;
+  const message =
+    "must not be the mask, because the entry is live and has a newer draft, which may have another value. Omit the field, or send the value.";
+  const faults = Object.entries(values).flatMap(([name, value]): Fault[] =>
+    holdsMask(value) ? [{ path: `/values/${escapeSegment(name)}`, code: "mask", message }] : [],
   );
+  if (faults.length > 0) throw ShapeRefusal.masks(faults);
 }
 
 /** Returns the faults of items that values must not lack, because the caller may not set members of the items. */
@@ -323,20 +333,25 @@ export function updateChange(deps: Deps, given: UpdateContent): Change {
         updates: publish,
         origin: given.origin,
       } as const;
-      const beside = publish && !onlyPublishes(input) && hasDraft(base);
+      const beside = publish && !onlyPublishes(given) && hasDraft(base);
       const live = beside
         ? await publishedOf(deps, schema, { head: base, address: state.entry.address })
         : null;
-      if (live !== null && shape !== undefined && schema.sensitive.length > 0) throw masksInTwo();
+      if (live !== null && shape !== undefined) refuseMasks(plain.values);
+      const shapedLive = live === null ? undefined : shape && inLiveShape(state, plain, live, shape);
       const shown =
         live === null
           ? newest
-          : shape === undefined
+          : shapedLive === undefined
             ? appliedToLive(state, schema, input, live)
-            : applied(state, schema, inLiveShape(state, plain, live, shape).input, live);
-      if (live === null || sameResult(schema, newest, shown))
+            : applied(state, schema, shapedLive.input, live);
+      if (live === null || sameResult(schema, newest, shown)) {
+        shaped?.tell();
         return { ...all, ...(await checked(state, schema, newest, { publish, faults })) };
+      }
+      shapedLive?.tell();
       const published = await checked(state, schema, shown, { publish, faults });
+      shaped?.tell();
       const draft = await checked(state, schema, newest, { publish: false, held: published.claims });
       const guarded = new Set(published.guards.map(({ subject }) => subject));
       return {
