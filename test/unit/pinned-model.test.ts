@@ -134,9 +134,10 @@ function change(draw: Draw, before: Doc): Doc {
     }
     case 2: {
       const type = pick(draw, WIDER[field.type] ?? []);
+      const { scale: _, ...plain } = field;
       return type === undefined
         ? doc
-        : replace([{ ...field, type, ...(type === "decimal" ? { scale: 2 } : {}) }]);
+        : replace([{ ...plain, type, ...(type === "decimal" ? { scale: 2 } : {}) }]);
     }
     case 3:
       return field.type === "blocks" || field.list ? doc : replace([{ ...field, list: true }]);

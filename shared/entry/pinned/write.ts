@@ -27,17 +27,22 @@ export class ShapeRefusal extends AppError {
     return new ShapeRefusal(kind, code, detail, { errors });
   }
 
+  static #conflict(detail: string, errors: Fault[]): ShapeRefusal {
+    const { kind, code } = new AppError("conflict", "shape_conflict", detail);
+    return new ShapeRefusal(kind, code, detail, { errors });
+  }
+
   /** Masks that may stand for several values. */
   static masks(errors: Fault[]): ShapeRefusal {
     const detail =
       "The entry is live and has a newer draft. Publish it without masks, or without the header Orb-Definition, in the current shape.";
-    return new ShapeRefusal("conflict", "shape_conflict", detail, { errors });
+    return ShapeRefusal.#conflict(detail, errors);
   }
 
   /** What the write would lose. */
   static loss(revision: number, errors: Fault[]): ShapeRefusal {
     const detail = `The definition of revision ${revision} cannot express this write without a loss. See errors for each value. Send it without the header Orb-Definition, in the current shape.`;
-    return new ShapeRefusal("conflict", "shape_conflict", detail, { errors });
+    return ShapeRefusal.#conflict(detail, errors);
   }
 }
 
