@@ -14,8 +14,10 @@ const title = words
 const description = words.max(LONGEST.description).openapi({ description: "What the set is for" });
 const comment = words.max(LONGEST.comment).openapi({ description: "A text for the authors of the set" });
 
+const hash = z.string().max(200);
+
 const publishAt = z.iso.datetime({ offset: true }).openapi({
-  description: "When to publish the set, once it is approved",
+  description: "When to publish the set",
   example: "2030-03-01T09:00:00+01:00",
 });
 
@@ -29,14 +31,23 @@ export const ChangeUpdate = z
     description: description.nullable().optional().openapi({ description: "`null` removes it" }),
     publishAt: publishAt.nullable().optional().openapi({
       description:
-        "When to publish the set. It is scheduled as soon as it has its approvals. `null` gives the plan up",
+        "When to publish the set as it is now. It is scheduled as soon as this content has its approvals. `null` gives the plan up",
     }),
+    hash: hash.optional().openapi({
+      description:
+        "With `publishAt`: `hash` of the content that you have seen; 412 if it was edited since. Default: the content as it is",
+    }),
+  })
+  .refine(({ hash, publishAt }) => hash === undefined || publishAt !== undefined, {
+    path: ["publishAt"],
+    error: "is required beside hash",
+    params: { code: "required" },
   })
   .openapi("ChangeSetUpdate");
 
 export const Approving = z
   .strictObject({
-    hash: z.string().max(200).optional().openapi({
+    hash: hash.optional().openapi({
       description:
         "`hash` of the content that you have seen; 412 if it was edited since. Default: the content as it is",
     }),
@@ -95,9 +106,12 @@ const members = {
   ),
   publishAt: moment.nullable().openapi({
     description:
-      "When the set is to be published. It is if the state is `SCHEDULED`; else it waits for approvals",
+      "When the set is to be published. It is if the state is `SCHEDULED`; else the time is only noted",
   }),
-  plannedBy: account.nullable().openapi({ description: "With whose rights it is to be published" }),
+  plannedBy: account.nullable().openapi({
+    description:
+      "Who planned it. If the state is `SCHEDULED`, it is published with the rights of this account",
+  }),
   refused: z
     .object({ publishAt: moment, at: moment, by: account, code: z.string(), detail: z.string() })
     .nullable()

@@ -406,6 +406,10 @@ test("approves a planned set, although the response is lost and the set is sched
   const { id } = await changes.open({ title: "Planned", publishAt });
   await changes.in(id).news?.article?.create({ headline: { en: "Later" } });
   await changes.review(id);
+  await changes.approve(id);
+  // The edit voids the approval. The next one schedules what was planned.
+  await changes.in(id).news?.article?.create({ headline: { en: "Later still" } });
+  await changes.patch(id, { publishAt });
   const seen = await changes.get(id);
   let lost = 0;
   const flaky: typeof fetch = async (...request) => {

@@ -379,7 +379,12 @@ test("schedules a set for callers who may publish it, and lists the sets of an e
   const past = await as(editor, "PATCH", path, { publishAt: "2020-01-01T00:00:00Z" });
   expect([past.status, past.body.errors]).toMatchObject([422, [{ path: "/publishAt", code: "range" }]]);
   expect((await as(editor, "PATCH", path, { publishAt: "tomorrow" })).status).toBe(422);
-  expect((await as(editor, "PATCH", path, { publishAt })).body).toMatchObject({
+  const other = await as(editor, "PATCH", path, { publishAt, hash: "other" });
+  expect([other.status, other.body.code]).toEqual([412, "hash_mismatch"]);
+  const alone = await as(editor, "PATCH", path, { hash: made.body.hash });
+  expect([alone.status, alone.body.errors]).toMatchObject([422, [{ path: "/publishAt", code: "required" }]]);
+  const { hash } = (await as(editor, "GET", path)).body;
+  expect((await as(editor, "PATCH", path, { publishAt, hash })).body).toMatchObject({
     state: "SCHEDULED",
     publishAt,
   });

@@ -188,14 +188,15 @@ describe("a scheduled change set", () => {
     const of = { ...context, set: made.id };
     await patch(made.id, id, "New");
     await requestReview(deps, admin, of, read);
-    const approved = await approveSet(deps, admin, of, read);
-    expect(approved.set).toMatchObject({ state: "SCHEDULED", plan: { hash: approved.content.hash } });
-    // An edit voids the approval, and a new approval schedules the set again.
+    await approveSet(deps, admin, of, read);
+    expect(await plan(made.id, publishAt)).toMatchObject({ state: "SCHEDULED" });
+    // An edit voids the approval. The approval of content that was planned schedules the set.
     await patch(made.id, id, "Newer");
     expect((await failureOf(publishSet(deps, admin, of))).code).toBe("approval_void");
     expect(await plan(made.id, publishAt)).toMatchObject({ state: "OPEN", plan: { at: publishAt } });
     await requestReview(deps, admin, of, read);
-    expect((await approveSet(deps, admin, of, read)).set.state).toBe("SCHEDULED");
+    const approved = await approveSet(deps, admin, of, read);
+    expect(approved.set).toMatchObject({ state: "SCHEDULED", plan: { hash: approved.content.hash } });
     expect((await plan(made.id, null)).state).toBe("APPROVED");
     await plan(made.id, publishAt);
     wait();
@@ -204,10 +205,51 @@ describe("a scheduled change set", () => {
     // A time that has passed before the approval publishes nothing.
     const late = await openSet(deps, admin, { ...context, title: "Late", publishAt: inOneHour() }, read);
     await patch(late.set.id, id, "Late");
+    await requestReview(deps, admin, { ...context, set: late.set.id }, read);
+    await approveSet(deps, admin, { ...context, set: late.set.id }, read);
+    await patch(late.set.id, id, "Later");
+    await plan(late.set.id, inOneHour());
     wait();
     await requestReview(deps, admin, { ...context, set: late.set.id }, read);
     const after = await approveSet(deps, admin, { ...context, set: late.set.id }, read);
     expect(after.set.state).toBe("APPROVED");
+  });
+
+  it("is not scheduled by an approval of content that nobody has planned to publish", async () => {
+    const id = await product();
+    const noted = await openSet(deps, admin, { ...context, title: "Sale", publishAt: inOneHour() }, read);
+    const edited = await scheduled(id);
+    const rejected = await scheduled(id);
+    const pending = await opened(id);
+    await requestReview(deps, admin, { ...context, set: pending }, read);
+    await approveSet(deps, admin, { ...context, set: pending }, read);
+    await patch(pending, id, "Seen");
+    await plan(pending, inOneHour());
+    await rejectSet(deps, admin, { ...context, set: rejected, comment: "No" }, read);
+    for (const set of [noted.set.id, edited, pending]) await patch(set, id, "Unseen");
+    for (const set of [noted.set.id, edited, rejected, pending]) {
+      const of = { ...context, set };
+      if ((await setOf(set)).state !== "IN_REVIEW") await requestReview(deps, admin, of, read);
+      expect((await approveSet(deps, admin, of, read)).set).toMatchObject({
+        state: "APPROVED",
+        plan: { by: { sub: "admin1" } },
+      });
+      expect(await plan(set, inOneHour())).toMatchObject({ state: "SCHEDULED" });
+    }
+  });
+
+  it("is scheduled only with the content that the caller has seen", async () => {
+    const id = await product();
+    const set = await opened(id);
+    const { hash } = await contentOf(deps, orb, set);
+    await patch(set, id, "Newer");
+    const input = { ...context, set, publishAt: inOneHour(), hash };
+    const refused = await failureOf(updateSet(deps, admin, input, read));
+    const now = await contentOf(deps, orb, set);
+    expect([refused.code, refused.data]).toEqual(["hash_mismatch", { hash: now.hash }]);
+    expect((await setOf(set)).state).toBe("OPEN");
+    const { set: planned } = await updateSet(deps, admin, { ...input, hash: now.hash }, read);
+    expect(planned).toMatchObject({ state: "SCHEDULED", plan: { hash: now.hash } });
   });
 });
 

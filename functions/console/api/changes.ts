@@ -145,11 +145,14 @@ export const openChange = (
 
 type Found = Pick<ListedChange, "id" | "revision">;
 
-/** Changes the title and the description of a set, or the time at which it is to be published. */
+/**
+ * Changes the title and the description of a set, or the time at which it is to be published.
+ * @param change.hash the content that the caller has seen
+ */
 export async function updateChange(
   place: ChangesPlace,
   { id, revision }: Found,
-  change: { title: string; description: string | null } | { publishAt: string | null },
+  change: { title: string; description: string | null } | { publishAt: string | null; hash?: string },
 ): Promise<void> {
   await send("PATCH", changePath(place, id), change, { revision });
 }

@@ -150,7 +150,7 @@ function Asked({
         start={set.publishAt}
         onClose={onClose}
         onSend={async (publishAt) => {
-          await updateChange(place, set, { publishAt });
+          await updateChange(place, set, { publishAt, hash: set.hash });
           onClose();
           done("changes.planned");
         }}

@@ -27,7 +27,7 @@ export interface Plan {
   /** ISO 8601, as all times here. */
   at: string;
   by: Behalf;
-  /** Hash of the content that is to be published. Missing unless the set is scheduled. */
+  /** Hash of the content that the account has planned to publish. Without it, only the time is noted. */
   hash?: string | undefined;
 }
 
@@ -229,7 +229,10 @@ export function editing(
   return { guards: [], messages: [setMessage(orb, unscheduled(deps, actor, set, "edit"), seq)] };
 }
 
-/** Returns the next revision of a set that is scheduled no longer. Its planned time stays, except after a refusal. */
+/**
+ * Returns the next revision of a set that is scheduled no longer. Its planned time stays as a note, except after a refusal:
+ * no account has planned to publish what the set becomes.
+ */
 export function unscheduled(
   deps: Pick<Deps, "clock">,
   actor: Actor,

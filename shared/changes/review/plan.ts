@@ -15,7 +15,7 @@ import {
   unscheduled,
 } from "../record/record.ts";
 import { requireOn } from "../record/rights.ts";
-import { isPublishable, nothingToPublish, type SetContent } from "../record/workflow.ts";
+import { hashMismatch, isPublishable, nothingToPublish, type SetContent } from "../record/workflow.ts";
 
 /**
  * Returns the plan to publish a set at a time, with the rights of the caller.
@@ -42,20 +42,22 @@ interface Decided {
 }
 
 /**
- * Plans the publication of a set, or gives the plan up. The set is scheduled if it has its approvals. Otherwise, it is
- * scheduled once it gets them.
+ * Plans the publication of the present content of a set, or gives the plan up. The set is scheduled if it has its
+ * approvals. Otherwise, it is scheduled once this content gets them.
  * @param publishAt null gives the plan up
+ * @param hash hash of the content that the caller has seen
  * @param change what else changes
  */
 export function planned(
   deps: Deps,
   { context, principal, set }: Planned,
   content: SetContent,
-  publishAt: string | null,
+  { publishAt, hash }: { publishAt: string | null; hash?: string | undefined },
   change: SetChange,
 ): Decided {
   const { actor } = principal;
   const { compiled } = context;
+  if (hash !== undefined && hash !== content.hash) throw hashMismatch(content.hash);
   const isReady = isPublishable(compiled, set, content);
   if (publishAt === null) {
     const without = { ...change, plan: undefined };
@@ -64,27 +66,24 @@ export function planned(
     return { set: isReady && set.approvals.length > 0 ? { ...next, state: "APPROVED" } : next };
   }
   requireOn(principal, compiled, "changes.publish", set);
-  const plan = planFor(deps, actor, publishAt);
+  const plan = { ...planFor(deps, actor, publishAt), hash: content.hash };
   if (content.entries === 0) throw nothingToPublish();
   const next = { ...change, plan, refused: undefined };
-  if (isReady)
-    return scheduled(
-      context,
-      nextSet(deps, actor, set, "schedule", next),
-      { ...plan, hash: content.hash },
-      content,
-    );
+  if (isReady) return scheduled(context, nextSet(deps, actor, set, "schedule", next), content);
   const act = set.state === "SCHEDULED" ? "unschedule" : "update";
   return { set: nextSet(deps, actor, set, act, next) };
 }
 
 /** Returns a set that is scheduled, on condition that nothing was written into it meanwhile. */
-function scheduled({ orb }: OrbContext, set: ChangeSet, plan: Plan, { seq = 0 }: SetContent): Decided {
+function scheduled({ orb }: OrbContext, set: ChangeSet, { seq = 0 }: SetContent): Decided {
   const guards = [{ subject: subjects.changeContent(orb, set.id), seq }];
-  return { set: { ...set, state: "SCHEDULED", plan }, guards };
+  return { set: { ...set, state: "SCHEDULED" }, guards };
 }
 
-/** Schedules a set that has just been approved, if it has a plan for a time in the future. */
+/**
+ * Schedules a set that has just been approved, if an account has planned to publish exactly this content, at a time in the
+ * future. So an approval never publishes anything with the rights of an account that has not seen it.
+ */
 export function scheduledIfPlanned(
   { clock }: Pick<Deps, "clock">,
   context: OrbContext,
@@ -92,7 +91,6 @@ export function scheduledIfPlanned(
   content: SetContent,
 ): Decided {
   const { plan } = set;
-  if (plan === undefined || Date.parse(plan.at) <= clock.now() || content.entries === 0) return { set };
-  const next = { ...set, refused: undefined };
-  return scheduled(context, next, { ...plan, hash: content.hash }, content);
+  if (plan?.hash !== content.hash || Date.parse(plan.at) <= clock.now()) return { set };
+  return scheduled(context, { ...set, refused: undefined }, content);
 }

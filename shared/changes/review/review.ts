@@ -28,13 +28,18 @@ export interface UpdateSet extends OfSet {
   description?: string | null | undefined;
   /** When the set is to be published: a time with its offset. Null gives the plan up. */
   publishAt?: string | null | undefined;
+  /** Hash of the content that is to be published. By default, the content as it is now. */
+  hash?: string | undefined;
 }
 
-/** Changes the title, the description or the planned time. */
+/**
+ * Changes the title, the description or the planned time.
+ * @throws AppError `hash_mismatch` if the content is not the one that the caller has seen
+ */
 export function updateSet(
   deps: Deps,
   actor: Actor,
-  { title, description, publishAt, ...input }: UpdateSet,
+  { title, description, publishAt, hash, ...input }: UpdateSet,
   read: ReadContent,
 ): Promise<ReviewedSet> {
   return changeSet(deps, actor, input, "changes.write", async (attempt) => {
@@ -47,7 +52,7 @@ export function updateSet(
     const next =
       publishAt === undefined
         ? { set: nextSet(deps, actor, set, "update", texts) }
-        : planned(deps, attempt, content, publishAt, texts);
+        : planned(deps, attempt, content, { publishAt, hash }, texts);
     return { ...reviewed(context, next.set, content), ...next };
   });
 }
