@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
 import { contentOf } from "../../shared/changes/content/content.ts";
 import { publishSet } from "../../shared/changes/content/publish.ts";
+import { revertSet } from "../../shared/changes/content/revert.ts";
 import { undoSets } from "../../shared/changes/content/undo.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
 import { requireSet } from "../../shared/changes/record/record.ts";
@@ -19,6 +20,10 @@ const read: ReadContent = (with_, of, { id }) => contentOf(with_, of, id);
 
 function agent(id: string): Actor {
   const token = { id, scopes: [{ orb: "*", can: ["read", "propose"] as const }] };
+  return { ...admin, token } as Actor;
+}
+function writer(id: string): Actor {
+  const token = { id, scopes: [{ orb: "*", can: ["read", "write"] as const }] };
   return { ...admin, token } as Actor;
 }
 async function product(values: object = {}): Promise<string> {
@@ -98,6 +103,64 @@ describe("the undo of a token", () => {
     const { set: back } = await undone("t3");
     await publish(back.id);
     expect(storedValues(await headOf(id)).count).toBeUndefined();
+  });
+
+  it("does not bring back what the token itself has taken back", async () => {
+    const [a, b] = [await product({ count: 1 }), await product({ count: 1 })];
+    const first = await opened(agent("t4"));
+    await patch(first, a, { count: 666 });
+    const within = await into(first);
+    await deleteEntry(within.deps, admin, { ...context, id: b, into: within.into });
+    await publish(first);
+    const back = async (set: string) => {
+      const by = callerIn(writer("t4"), orb);
+      const reverting = await revertSet(deps, by, orb, { set });
+      await publish(reverting.id);
+      return reverting.id;
+    };
+    const second = await back(first);
+    expect((await failureOf(undone("t4"))).code).toBe("change_empty");
+    expect(storedValues(await headOf(a)).count).toBe(1);
+    expect(await headOf(b)).toMatchObject({ status: "PUBLISHED" });
+    // The token takes that back as well, so what it has published first is live again.
+    const third = await back(second);
+    expect(storedValues(await headOf(a)).count).toBe(666);
+    const { set } = await undone("t4");
+    expect(set.undoes).toEqual([third, second, first]);
+    await publish(set.id);
+    expect(storedValues(await headOf(a)).count).toBe(1);
+    expect(await headOf(b)).toMatchObject({ status: "PUBLISHED" });
+    expect(await stateOf(third)).toMatchObject({ state: "REVERTED", revertedBy: set.id });
+    expect((await failureOf(undone("t4"))).code).toBe("change_empty");
+  });
+
+  it("takes back what the token has written into a set that takes another one back", async () => {
+    const [a, b] = [await product({ count: 1 }), await product({ count: 1 })];
+    const first = await opened(agent("t5"));
+    await patch(first, a, { count: 2 });
+    await publish(first);
+    const reverting = await revertSet(deps, callerIn(writer("t5"), orb), orb, { set: first });
+    await patch(reverting.id, b, { count: 666 });
+    await publish(reverting.id);
+    const { set } = await undone("t5");
+    await publish(set.id);
+    expect([storedValues(await headOf(a)).count, storedValues(await headOf(b)).count]).toEqual([1, 1]);
+  });
+
+  it("keeps the order of publication, whatever the clocks of the hosts say", async () => {
+    const id = await product({ count: 0 });
+    for (const [count, ahead] of [
+      [1, 60_000],
+      [2, 0],
+    ] as const) {
+      const set = await opened(agent("t6"));
+      await patch(set, id, { count });
+      const clock = { now: () => Date.now() + ahead };
+      await publishSet({ ...deps, clock }, admin, { ...context, set });
+    }
+    const { set } = await undone("t6");
+    await publish(set.id);
+    expect(storedValues(await headOf(id)).count).toBe(0);
   });
 
   it("takes back a limited number of sets, and says that there are more", async () => {

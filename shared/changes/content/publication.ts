@@ -159,7 +159,7 @@ export function publicationOf(deps: Deps, actor: Actor, set: OfSet, version: Ver
 }
 
 /** Returns whether an entry already is in the state that a version leads to, apart from its values. */
-export function isReached({ act }: Version, { status, publishedRevision }: EntrySnapshot): boolean {
+export function isReached(act: VersionAct, { status, publishedRevision }: EntrySnapshot): boolean {
   if (act === "unpublish") return publishedRevision === null;
   if (act === "archive") return status === "ARCHIVED";
   return act === "restore" && status !== "ARCHIVED";
@@ -181,7 +181,7 @@ function withEdits(deps: Deps, version: Version, change: Change): Change {
       // The draft keeps what its author changed in it, and gets all other changes of the set.
       const content = beside ? await mergeContent(schema, live, merged, newest) : merged;
       const made = await checked(deps, state, content, { publish: false });
-      const decided: Decision = isReached(version, newest)
+      const decided: Decision = isReached(version.act, newest)
         ? { operation: "update", status: newest.status, live: "keep" }
         : await change.decide(state);
       return { ...decided, ...made, guards: [...(decided.guards ?? []), ...made.guards] };
@@ -201,7 +201,7 @@ export function movedAt(
   set: Pick<ChangeSet, "reverts" | "undoes"> = {},
 ): string | undefined {
   const { act, base } = version;
-  if (act === "restore" || base === null || isReached(version, newest)) return undefined;
+  if (act === "restore" || base === null || isReached(act, newest)) return undefined;
   // A set that takes another one back leaves what others have published since.
   if (act === "unpublish" && takenBackBy(set).length === 0) return undefined;
   if (act !== "publish") return seq === base.seq ? undefined : "";

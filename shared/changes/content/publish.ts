@@ -175,7 +175,7 @@ class SetPlanning extends Planning<Placed> {
     if (version.base === null) throw movedOn([""]);
     const admitted = admitChange(one.deps, actor, this.context, entry, change);
     const now = effective(head, this.deps.clock.now());
-    if (version.edited !== true && isReached(version, now)) return undefined;
+    if (version.edited !== true && isReached(version.act, now)) return undefined;
     this.before.set(one.id, beforeOf(now, entry?.seq ?? 0));
     return { change, admitted };
   }

@@ -42,7 +42,7 @@ import {
   type VersionAct,
 } from "./content.ts";
 import { type NewVersion, versionMessages, withItem } from "./pend.ts";
-import { currentOf } from "./publication.ts";
+import { currentOf, isReached } from "./publication.ts";
 
 /**
  * Opens a set that takes back everything that another set has published: new entries are deleted, others get the values
@@ -268,8 +268,8 @@ async function restored(
     equal(kept.values, published.values) &&
     kept.validFrom === published.validFrom &&
     kept.validTo === published.validTo;
-  // Of an update, the caller may take back nothing.
-  if (act === "publish" && item.act === "publish" && isSame) return undefined;
+  // The publication has changed nothing, or nothing that the caller may take back.
+  if (isSame && (act === "publish" ? item.act === "publish" : isReached(act, newest))) return undefined;
   if (act === "publish") return { snapshot: shown(kept, revision), pending };
   const status = act === "archive" ? "ARCHIVED" : "UNPUBLISHED";
   const edited = isSame ? {} : { edited: true as const };

@@ -16,7 +16,7 @@ import { nothingLeft, openReverting, type Taken, takenOf } from "./revert.ts";
 
 /**
  * Opens a set that takes back everything that other sets have published. What others have changed in between stays.
- * @param sets published sets, newest first, which the caller may read
+ * @param sets sets that were published, which the caller may read. Those that were reverted come with the set that did it
  * @throws AppError forbidden if the caller may not write one of the entries; `change_empty`, `change_too_large`
  */
 export async function undoSets(
@@ -50,7 +50,9 @@ async function chainsOf(deps: Deps, orb: string, sets: readonly ChangeSet[]): Pr
   for (const { id } of sets)
     for (const item of (await readContent(deps, orb, id)).content.items)
       if (item.done !== undefined) chains.set(item.id, [...(chains.get(item.id) ?? []), item]);
-  return [...chains.values()];
+  const revision = ({ done }: Item) => done?.revision ?? 0;
+  // The clocks of two hosts may differ, so the times of the publications say less than the revisions.
+  return [...chains.values()].map((chain) => chain.toSorted((a, b) => revision(b) - revision(a)));
 }
 
 /** Returns what an entry is taken back to: the state before all publications, with what others have changed in between. */
@@ -62,19 +64,31 @@ async function composed(
   const first = newest === undefined ? undefined : await takenOf(deps, context, newest);
   if (first === undefined) return undefined;
   let { item, old } = first;
+  /** The publication before which `old` was. */
+  let reached = item;
   for (const earlier of older) {
     const before = await takenOf(deps, context, earlier);
-    if (old === null || before === undefined || item.done === undefined || earlier.done === undefined) break;
-    if (item.done.before?.revision === earlier.done.revision) {
+    if (before === undefined || item.done === undefined || earlier.done === undefined) break;
+    if (follows(reached, earlier)) {
       item = { ...item, done: { ...item.done, before: earlier.done.before } };
       old = before.old;
+      reached = earlier;
       continue;
     }
+    if (old === null) break;
     const merged = await withoutEarlier(deps, context, earlier, before.old, old);
     if (merged === undefined) break;
     old = merged;
   }
   return { item, old };
+}
+
+/** Returns whether nothing happened to an entry between two publications. */
+function follows({ done }: Item, { act, done: earlier }: Item): boolean {
+  if (done === undefined || earlier === undefined) return false;
+  if (done.before !== null) return done.before.revision === earlier.revision;
+  // The entry was created again after its deletion.
+  return act === "delete" && done.revision === earlier.revision + 1;
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Deps } from "../../deps.ts";
 import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type ChangeSet, parseSet, requireSet } from "../record/record.ts";
+import { type ChangeSet, findSet, parseSet, requireSet, takenBackBy } from "../record/record.ts";
 import { isReadable, requireReadable, requireSome } from "../record/rights.ts";
 import type { SetState } from "../record/states.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
@@ -61,7 +61,8 @@ const MOST_UNDONE = 50;
 const MOST_PAGES = 10;
 
 /**
- * Returns the newest published sets that an API token has opened or published, as far as the caller may read them.
+ * Returns the newest published sets that an API token has opened or published, as far as the caller may read them, and
+ * those that they have taken back.
  * @returns `more` is whether there may be earlier ones
  */
 export async function publishedWith(
@@ -71,6 +72,8 @@ export async function publishedWith(
   token: string,
 ): Promise<{ sets: ChangeSet[]; more: boolean }> {
   requireSome(principal, compiled, "changes.write");
+  const isOf = (set: ChangeSet) =>
+    (set.token === token || set.published?.token === token) && isReadable(principal, compiled, set);
   const sets: ChangeSet[] = [];
   let after: number | undefined;
   for (let page = 0; page < MOST_PAGES; page++) {
@@ -83,20 +86,38 @@ export async function publishedWith(
       limit: MOST_UNDONE - sets.length,
       take(message) {
         const { set } = parseSet(message);
-        const isOf = set.token === token || set.published?.token === token;
-        return isOf && set.state === "PUBLISHED" && isReadable(principal, compiled, set) ? set : undefined;
+        return set.state === "PUBLISHED" && isOf(set) ? set : undefined;
       },
     });
-    sets.push(...items);
-    if (next === null) return { sets: inOrderOfPublication(sets), more: false };
-    if (sets.length === MOST_UNDONE) break;
+    for (const set of items) {
+      const group = await withReverted(deps, orb, set, isOf);
+      if (sets.length > 0 && sets.length + group.length > MOST_UNDONE) return { sets, more: true };
+      sets.push(...group);
+    }
+    if (next === null) return { sets, more: false };
+    if (sets.length >= MOST_UNDONE) break;
     after = next;
   }
-  return { sets: inOrderOfPublication(sets), more: true };
+  return { sets, more: true };
 }
 
-const inOrderOfPublication = (sets: readonly ChangeSet[]) =>
-  sets.toSorted((a, b) => ((a.published?.at ?? "") < (b.published?.at ?? "") ? 1 : -1));
+/**
+ * Returns a set, and the sets of the same token that it has taken back. To take back only the newest one would bring back
+ * what the others have published.
+ */
+async function withReverted(
+  deps: Deps,
+  orb: string,
+  set: ChangeSet,
+  isOf: (set: ChangeSet) => boolean,
+): Promise<ChangeSet[]> {
+  const found = await Promise.all(takenBackBy(set).map((id) => findSet(deps, orb, id)));
+  const reverted = found.flatMap((read) =>
+    read !== null && read.set.revertedBy === set.id && isOf(read.set) ? [read.set] : [],
+  );
+  const groups = await Promise.all(reverted.map((earlier) => withReverted(deps, orb, earlier, isOf)));
+  return [set, ...groups.flat()];
+}
 
 /** Lists the change sets that the caller may read, newest first. A page may be shorter than `limit`. */
 export async function listSets(
