@@ -1,6 +1,6 @@
 /** No secrets in the repository, in logs, or where they do not belong in the broker. */
 import { execFileSync } from "node:child_process";
-import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { freePort } from "../../scripts/process/ports.ts";
@@ -130,6 +130,8 @@ describe("search of logs", () => {
       file,
       `{"level":"info"}\n{"authorization":"Bearer eyJ${"a".repeat(20)}.eyJ${"b".repeat(20)}.${"c".repeat(86)}"}\n`,
     );
+    // Folders of a test can link to the checkout, which is not searched.
+    symlinkSync(dir, join(dir, "link"));
     try {
       expect(searchLogFiles(dir)).toEqual([`${file}: signed token`]);
     } finally {

@@ -25,12 +25,16 @@ export function secretsOf(bindings: Record<string, string>): Record<string, stri
   return secrets;
 }
 
-/** Searches the log files of all data folders in a folder. @returns one line per finding */
+/**
+ * Searches the log files of all data folders in a folder. Does not follow links, because folders of the guides link to
+ * the whole checkout.
+ * @returns one line per finding
+ */
 export function searchLogFiles(dir: string): string[] {
-  return readdirSync(dir, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && (entry.parentPath.endsWith("/logs") || entry.name.endsWith(".log")))
-    .flatMap((entry) => {
-      const path = join(entry.parentPath, entry.name);
-      return leaksIn(readFileSync(path, "utf8")).map((kind) => `${path}: ${kind}`);
-    });
+  return readdirSync(dir, { withFileTypes: true }).flatMap((entry) => {
+    const path = join(dir, entry.name);
+    if (entry.isDirectory()) return searchLogFiles(path);
+    if (!entry.isFile() || !(dir.endsWith("/logs") || path.endsWith(".log"))) return [];
+    return leaksIn(readFileSync(path, "utf8")).map((kind) => `${path}: ${kind}`);
+  });
 }
