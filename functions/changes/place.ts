@@ -6,7 +6,7 @@ import { contentOf } from "../../shared/changes/content/content.ts";
 import type { ChangeSet } from "../../shared/changes/record/record.ts";
 import type { ReadContent } from "../../shared/changes/review/content.ts";
 import type { InOrb, OfSet } from "../../shared/changes/review/input.ts";
-import { isDue, publishDue } from "../../shared/changes/scheduled/due.ts";
+import { isDue, tryDue } from "../../shared/changes/scheduled/due.ts";
 import { CHANGES_SEGMENT } from "../../shared/orb/routes.ts";
 import { ifMatch } from "../http/etag.ts";
 import type { Router } from "../http/router.ts";
@@ -41,21 +41,40 @@ export const readContent: ReadContent = (deps, context, { id }) => contentOf(dep
 /** Milliseconds for which the functions leave a set whose time has come to the hooks process. */
 const OVERDUE_MS = 10_000;
 
+/** Maximum number of sets that one request publishes. */
+const MOST_RELEASED = 3;
+
 /**
- * Publishes the first set that is overdue, after the response. So scheduled sets are published late, but not never, where
- * no hooks process runs.
+ * Publishes sets that are overdue, after the response. So scheduled sets are published late, but not never, where no hooks
+ * process runs. A set whose publication fails does not hold the others.
  */
 export function releaseOverdue(
   { var: { deps } }: Context<AppEnv>,
   orb: string,
   sets: readonly ChangeSet[],
 ): void {
-  const overdue = sets.find((set) => isDue(set, deps.clock.now() - OVERDUE_MS));
-  if (overdue === undefined || deps.readOnly === true) return;
-  const work = publishDue(deps, orb, overdue.id).catch((error: unknown) =>
-    deps.log.warn("an overdue change set could not be published", { orb, error: String(error) }),
-  );
-  deps.afterwards(work);
+  const overdue = sets.filter((set) => isDue(set, deps.clock.now() - OVERDUE_MS));
+  if (overdue.length === 0 || deps.readOnly === true) return;
+  deps.afterwards(releaseSome(deps, orb, overdue));
+}
+
+async function releaseSome(
+  deps: AppEnv["Variables"]["deps"],
+  orb: string,
+  overdue: readonly ChangeSet[],
+): Promise<void> {
+  let released = 0;
+  for (const { id } of overdue) {
+    if (released === MOST_RELEASED) return;
+    try {
+      // Another request or process may be at the set, or it waits for its next attempt.
+      const outcome = await tryDue(deps, orb, id);
+      if (outcome === "published" || outcome === "refused") released += 1;
+    } catch (error) {
+      released += 1;
+      deps.log.warn("an overdue change set could not be published", { orb, error: String(error) });
+    }
+  }
 }
 
 /** Returns the paths of all sets and of one. */

@@ -16,10 +16,12 @@ import {
   requestReview,
   updateSet,
 } from "../../shared/changes/review/review.ts";
-import { publishDue } from "../../shared/changes/scheduled/due.ts";
+import { publishDue, tryDue } from "../../shared/changes/scheduled/due.ts";
 import { ScheduleKeeper } from "../../shared/changes/scheduled/keeper.ts";
+import { setDamaged } from "../../shared/definition/stored/live-record.ts";
 import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { unavailable } from "../../shared/kernel/errors.ts";
+import { feedSubject } from "../../shared/store/broker/provision.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, callerIn, failureOf, fileOrb, storedValues, type TestDeps } from "../support/entries.ts";
@@ -340,6 +342,150 @@ describe("a publication that is refused at its time", () => {
     }
     await keeper.stop();
     expect(await setOf(never)).toMatchObject({ state: "OPEN", refused: { code: "broker_unavailable" } });
+  });
+});
+
+describe("the attempts to publish a set", () => {
+  /** A store whose batches fail while `left` is positive. */
+  const failing = { left: 0, calls: 0 };
+  const flaky: TestDeps["store"] = {
+    ...deps.store,
+    batch: (...given) => {
+      failing.calls += 1;
+      return failing.left-- > 0 ? Promise.reject(unavailable("no answer")) : deps.store.batch(...given);
+    },
+  };
+  const never = { left: Number.POSITIVE_INFINITY, calls: 0 };
+
+  it("are limited in all processes together, also without a hooks process", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    Object.assign(failing, never);
+    let attempts = 0;
+    for (; attempts < 20 && (await setOf(set)).state === "SCHEDULED"; attempts++) {
+      await tryDue({ ...deps, store: flaky }, "shop", set).catch(() => undefined);
+      // A request that comes before the next attempt starts none.
+      const { calls } = failing;
+      if ((await setOf(set)).state === "SCHEDULED")
+        expect(await tryDue({ ...deps, store: flaky }, "shop", set)).toBe("waiting");
+      expect(failing.calls).toBe(calls);
+      ahead += 150_000;
+    }
+    expect(attempts).toBe(8);
+    expect(await setOf(set)).toMatchObject({ state: "OPEN", refused: { code: "broker_unavailable" } });
+    expect(await dueOf(set)).toBeNull();
+  });
+
+  it("are made by one of several requests at the same moment", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    const all = await Promise.all(Array.from({ length: 6 }, () => tryDue(deps, "shop", set)));
+    expect(all.filter((outcome) => outcome === "published")).toHaveLength(1);
+    expect(await titleOf(id)).toEqual([2, "New"]);
+    expect(await dueOf(set)).toBeNull();
+  });
+
+  it("do not count while the broker is away", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    const keeper = new ScheduleKeeper({ ...deps, store: flakyAway() });
+    await keeper.look();
+    wait();
+    away = true;
+    for (let looks = 0; looks < 12; looks++) {
+      ahead += 150_000;
+      await keeper.look().catch(() => undefined);
+    }
+    away = false;
+    // The first attempt meets an error that may be gone soon.
+    Object.assign(failing, never);
+    ahead += 150_000;
+    await keeper.look();
+    expect(await setOf(set)).toMatchObject({ state: "SCHEDULED" });
+    failing.left = 0;
+    for (let looks = 0; looks < 6 && (await setOf(set)).state === "SCHEDULED"; looks++) {
+      ahead += 150_000;
+      await keeper.look();
+    }
+    await keeper.stop();
+    expect(await titleOf(id)).toEqual([2, "New"]);
+  });
+  let away = false;
+  /** The store above, which also fails in all that a publication reads and writes while the broker is away. */
+  function flakyAway(): TestDeps["store"] {
+    const orFail = <A extends unknown[], R>(call: (...given: A) => Promise<R>) => {
+      return (...given: A): Promise<R> => (away ? Promise.reject(unavailable("no answer")) : call(...given));
+    };
+    return {
+      ...flaky,
+      get: orFail(flaky.get),
+      append: orFail(flaky.append),
+      batch: orFail(flaky.batch),
+      kvGet: orFail(flaky.kvGet),
+    };
+  }
+
+  it("wait while the operator has to decide about lost messages", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    await setDamaged(deps, "shop", { from: 1, to: 2, at: "now" });
+    const before = await dueSeq(set);
+    for (let looks = 0; looks < 10; looks++) {
+      expect((await failureOf(tryDue(deps, "shop", set))).code).toBe("orb_damaged");
+      expect((await failureOf(publishDue(deps, "shop", set, { isLast: true }))).code).toBe("orb_damaged");
+      ahead += 150_000;
+    }
+    expect(await setOf(set)).toMatchObject({ state: "SCHEDULED" });
+    expect(await dueSeq(set)).toBe(before);
+    await setDamaged(deps, "shop", undefined);
+    expect(await tryDue(deps, "shop", set)).toBe("published");
+  });
+  const dueSeq = async (set: string) =>
+    (await store.get(streams.orb("shop"), subjects.changeDue("shop", set)))?.seq;
+
+  it("are recorded as those of the platform, not of the request that has read the set", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    const request = { requestId: "of-the-reader", traceparent: undefined, client: "203.0.113.7" };
+    expect(await tryDue({ ...deps, request }, "shop", set)).toBe("published");
+    const found = await store.get(streams.platform, subjects.audit("shop", "change"));
+    const record = found?.json<{ target: string; client: string; requestId: string; actor: string }>();
+    expect(record).toMatchObject({ target: set, actor: "admin1", client: "unknown" });
+    expect(record?.requestId).not.toBe("of-the-reader");
+  });
+
+  it("go on in other applications while one does not answer", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    const silent = Promise.withResolvers<never>();
+    const broken: TestDeps["store"] = {
+      ...deps.store,
+      get: (stream, subject, ...more) => {
+        if (subject.startsWith("broken.")) return Promise.reject(unavailable("no leader"));
+        return subject.startsWith("silent.") ? silent.promise : deps.store.get(stream, subject, ...more);
+      },
+      subscribe: (subject, take, lost) => {
+        for (const orb of ["silent", "broken"])
+          take({
+            ...{ subject: feedSubject(subjects.changeDue(orb, "1")), data: new Uint8Array() },
+          } as Parameters<typeof take>[0]);
+        return deps.store.subscribe(subject, take, lost);
+      },
+    };
+    const keeper = new ScheduleKeeper({ ...deps, store: broken });
+    keeper.start();
+    await until(
+      async () => (await setOf(set)).state,
+      (state) => state === "PUBLISHED",
+    );
+    silent.reject(unavailable("no leader"));
+    await keeper.stop();
+    expect(await titleOf(id)).toEqual([2, "New"]);
   });
 });
 

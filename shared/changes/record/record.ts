@@ -209,6 +209,10 @@ export interface DueSet {
   v: 1;
   /** ISO 8601. */
   at: string;
+  /** ISO 8601: no process publishes the set before, because one is at it, or because an attempt has failed. */
+  next?: string;
+  /** Attempts that have failed with errors that may be gone soon. Times without a broker count for nothing. */
+  failures?: number;
 }
 
 /** What a write into a set must expect of the record, and the message that it must add. */

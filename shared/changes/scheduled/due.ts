@@ -2,16 +2,18 @@
 import { system } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { actorFor } from "../../access/authenticate.ts";
+import { requireWhole } from "../../definition/stored/fence.ts";
 import { definitionFor } from "../../definition/stored/live.ts";
 import type { Deps } from "../../deps.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
+import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import { nullOnConflict } from "../../store/pages.ts";
-import { streams } from "../../store/subjects.ts";
+import { streams, subjects } from "../../store/subjects.ts";
 import { contentOf } from "../content/content.ts";
 import { publishSet } from "../content/publish.ts";
 import {
   type ChangeSet,
+  type DueSet,
   findSet,
   type Plan,
   type ReadSet,
@@ -26,6 +28,14 @@ import { isPublishable } from "../record/workflow.ts";
  */
 export type DueOutcome = "published" | "refused" | "early" | "over" | "changed";
 
+/** Attempts of a publication whose errors may be gone soon, such as a handler that does not answer. */
+const ATTEMPTS = 8;
+const FIRST_PAUSE_MS = 2_000;
+const LONGEST_PAUSE_MS = 120_000;
+/** Milliseconds for which a process has a set for itself. A publication takes less, unless its hooks are slow. */
+const CLAIM_MS = 45_000;
+const REMOVED_SECONDS = 1;
+
 /** Kinds of errors that may be gone soon. */
 const PASSING: ReadonlySet<ErrorKind> = new Set([
   "too_many",
@@ -35,12 +45,82 @@ const PASSING: ReadonlySet<ErrorKind> = new Set([
   "timeout",
 ]);
 
+/** Whether the operator has to decide about lost messages first. */
+const isDamaged = (error: unknown) => error instanceof AppError && error.code === "orb_damaged";
+
 const isPassing = (error: unknown) =>
   !(error instanceof AppError) || PASSING.has(error.kind) || error.code === "write_conflict";
 
 /** Returns whether a set is scheduled, and its time has come. */
 export function isDue(set: ChangeSet, now: number): set is ChangeSet & { plan: Plan } {
   return set.state === "SCHEDULED" && set.plan !== undefined && Date.parse(set.plan.at) <= now;
+}
+
+/** The message that says that a set was scheduled. */
+interface Due {
+  due: DueSet;
+  seq: number;
+}
+
+/**
+ * Publishes a set if its time has come, and no other process is at it. Errors that may be gone soon are thrown, and the
+ * set waits for the next attempt. What has failed is stored, so that the attempts of all processes together are limited.
+ * @returns `waiting` if the set waits for another attempt
+ * @throws AppError orb_damaged, and other errors that may be gone soon
+ */
+export async function tryDue(deps: Deps, orb: string, id: string): Promise<DueOutcome | "waiting"> {
+  const own = ofPlatform(deps);
+  const stream = streams.orb(orb);
+  const subject = subjects.changeDue(orb, id);
+  const message = await nullIfMissing(own.store.get(stream, subject));
+  if (message === null || message.size === 0) return "over";
+  const due = message.json<DueSet>();
+  const now = own.clock.now();
+  if (due.next !== undefined && Date.parse(due.next) > now) return "waiting";
+  const [found, context] = await Promise.all([findSet(own, orb, id), definitionFor(own, orb)]);
+  // Nothing is written to a stream that has lost messages, until the operator has decided about them.
+  requireWhole(orb, context?.fence);
+  if (found?.set.state === "SCHEDULED" && !isDue(found.set, now)) return "early";
+  const claim = { ...due, next: new Date(now + CLAIM_MS).toISOString() };
+  const seq = await replaceDue(own, orb, subject, { due: claim, seq: message.seq });
+  if (seq === null) return "changed";
+  const { failures = 0 } = due;
+  try {
+    const outcome = await publishDue(own, orb, id, { isLast: failures + 1 >= ATTEMPTS });
+    if (outcome === "early" || outcome === "changed") await replaceDue(own, orb, subject, { due, seq });
+    else await removeDue(own, orb, subject, seq);
+    return outcome;
+  } catch (error) {
+    const pause = Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
+    const next = new Date(own.clock.now() + pause).toISOString();
+    // If this cannot be stored, the claim ends by itself, and the attempt does not count.
+    const failed = { due: { ...due, next, failures: failures + 1 }, seq };
+    if (!isDamaged(error)) await replaceDue(own, orb, subject, failed).catch(() => null);
+    throw error;
+  }
+}
+
+/** Returns dependencies for work that no caller has asked for, such as that of a request which has only read the set. */
+function ofPlatform(deps: Deps): Deps {
+  const request = { requestId: deps.newId(), traceparent: undefined, client: "unknown" };
+  return { ...deps, request, hooksUntil: undefined };
+}
+
+/** Returns the sequence number of the new message, or null if another process has changed it. */
+async function replaceDue(
+  { store }: Deps,
+  orb: string,
+  subject: string,
+  { due, seq }: Due,
+): Promise<number | null> {
+  const message = { subject, data: JSON.stringify(due), rollup: true, expect: { seq } };
+  return nullOnConflict(store.append(streams.orb(orb), message));
+}
+
+/** Removes the message about a set, unless the set was scheduled again meanwhile. */
+async function removeDue({ store }: Deps, orb: string, subject: string, seq: number): Promise<void> {
+  const gone = { subject, data: "", rollup: true, ttl: REMOVED_SECONDS, expect: { seq } };
+  await nullOnConflict(nullIfMissing(store.append(streams.orb(orb), gone)));
 }
 
 /**
@@ -68,7 +148,7 @@ export async function publishDue(
     const error = cause instanceof AppError && cause.code === "change_not_found" ? unreadable(cause) : cause;
     const now = await findSet(deps, orb, id);
     if (now?.seq !== found.seq) return now?.set.state === "SCHEDULED" ? "changed" : "over";
-    if (isPassing(error) && !isLast) throw error;
+    if (isDamaged(error) || (isPassing(error) && !isLast)) throw error;
     return refuse(deps, context, { ...found, set }, error);
   }
 }
@@ -104,6 +184,7 @@ async function refuse(
     code,
     detail: known?.detail ?? "The publication failed unexpectedly.",
   };
+  requireWhole(orb, (await definitionFor(deps, orb))?.fence);
   const next = unscheduled(deps, system, set, "refuse", { plan: undefined, refused });
   const content = await contentOf(deps, context, set.id);
   const holds = set.approvals.length > 0 && isPublishable(context.compiled, set, content);

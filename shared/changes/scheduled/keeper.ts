@@ -7,22 +7,24 @@ import { nullIfMissing } from "../../entry/model/resolve.ts";
 import { pause } from "../../kernel/pause.ts";
 import { feedSubject } from "../../store/broker/provision.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
-import { nullOnConflict, scanPages } from "../../store/pages.ts";
+import { scanPages } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage, Subscription } from "../../store/types.ts";
 import type { DueSet } from "../record/record.ts";
-import { publishDue } from "./due.ts";
+import { tryDue } from "./due.ts";
 
 /** Milliseconds between two looks at the sets whose time has come. */
 const LOOK_MS = 1_000;
 /** Milliseconds between two reads of what is scheduled, in case that the broker's notifications were lost. */
 const LOOK_AT_ALL_MS = 300_000;
-/** Attempts of a publication whose errors may be gone soon, such as a handler that does not answer. */
-const ATTEMPTS = 8;
+/** Milliseconds until the next look at a set or at an application after a failure. */
 const FIRST_PAUSE_MS = 2_000;
 const LONGEST_PAUSE_MS = 120_000;
-const REMOVED_SECONDS = 1;
+/** Milliseconds for which an application rests whose schedule could not be read. */
+const REST_MS = 10_000;
 const AT_ONCE = 200;
+/** Maximum number of applications whose sets are published at the same time. */
+const ORBS_AT_ONCE = 8;
 
 /** A set that was scheduled. */
 interface Scheduled {
@@ -32,14 +34,24 @@ interface Scheduled {
   seq: number;
   /** Milliseconds since the epoch: the planned time, or that of the next attempt. */
   at: number;
-  attempts: number;
+  /** Failures since this process has read the message. */
+  failures: number;
 }
+
+const pauseAfter = (failures: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
+
+const orbOf = (subject: string) => subject.slice(0, subject.indexOf("."));
 
 export class ScheduleKeeper {
   readonly #deps: Deps;
   readonly #scheduled = new Map<string, Scheduled>();
   /** Sets about which the broker has sent a notification since the last look. */
   readonly #named = new Set<string>();
+  /** The applications whose sets are being read or published. One that is slow must not hold the others. */
+  readonly #busy = new Map<string, Promise<void>>();
+  /** Until when applications rest whose schedule could not be read. */
+  readonly #resting = new Map<string, number>();
+  #readingAll: Promise<void> | undefined;
   readonly #waiting = new AbortController();
   #subscription: Subscription | undefined;
   #lookedAtAll = Number.NEGATIVE_INFINITY;
@@ -53,43 +65,73 @@ export class ScheduleKeeper {
     this.#ended = this.#run();
   }
 
-  /** Waits until the publication in progress is done. */
+  /** Waits until the publications in progress are done. */
   async stop(): Promise<void> {
     this.#waiting.abort();
     this.#subscription?.unsubscribe();
     await this.#ended;
+    await Promise.allSettled([this.#readingAll, ...this.#busy.values()]);
   }
 
   async #run(): Promise<void> {
     const { signal } = this.#waiting;
     while (!signal.aborted) {
-      try {
-        await this.look();
-      } catch (error) {
+      // The next look does not wait for applications that are still busy.
+      void this.look().catch((error: unknown) =>
         this.#deps.log.warn("the scheduled change sets could not be looked at; the next look tries again", {
           error: String(error),
-        });
-      }
+        }),
+      );
       await pause(LOOK_MS, signal);
     }
   }
 
-  /** Publishes the sets whose time has come. */
+  /** Publishes the sets whose time has come, except for those of applications at which an earlier look still is. */
   async look(): Promise<void> {
     this.#follow();
-    if (Date.now() - this.#lookedAtAll > LOOK_AT_ALL_MS) await this.#readAll();
-    for (const subject of [...this.#named]) {
+    if (Date.now() - this.#lookedAtAll > LOOK_AT_ALL_MS && this.#readingAll === undefined) {
+      this.#readingAll = this.#readAll().finally(() => {
+        this.#readingAll = undefined;
+      });
+      await this.#readingAll;
+    }
+    const now = this.#deps.clock.now();
+    const due = [...this.#scheduled.values()].filter(({ at }) => at <= now);
+    const orbs = new Set([...[...this.#named].map(orbOf), ...due.map(({ orb }) => orb)]);
+    const works = [...orbs]
+      .filter((orb) => !this.#busy.has(orb) && (this.#resting.get(orb) ?? 0) <= now)
+      .slice(0, Math.max(0, ORBS_AT_ONCE - this.#busy.size))
+      .map((orb) => {
+        const work = this.#lookAt(orb).finally(() => this.#busy.delete(orb));
+        this.#busy.set(orb, work);
+        return work;
+      });
+    await Promise.all(works);
+  }
+
+  /** Reads what has changed in the schedule of an application, and publishes its sets whose time has come. */
+  async #lookAt(orb: string): Promise<void> {
+    this.#resting.delete(orb);
+    for (const subject of [...this.#named].filter((named) => orbOf(named) === orb)) {
       // A notification that comes during the read adds the set again.
       this.#named.delete(subject);
-      await this.#read(subject).catch((error: unknown) => {
+      try {
+        await this.#read(subject);
+      } catch (error) {
         this.#named.add(subject);
-        throw error;
-      });
+        this.#resting.set(orb, this.#deps.clock.now() + REST_MS);
+        this.#warn("a scheduled change set could not be read", orb, error);
+      }
     }
     for (const [subject, scheduled] of [...this.#scheduled]) {
       if (this.#waiting.signal.aborted) return;
-      if (scheduled.at <= this.#deps.clock.now()) await this.#publish(subject, scheduled);
+      if (scheduled.orb === orb && scheduled.at <= this.#deps.clock.now())
+        await this.#publish(subject, scheduled);
     }
+  }
+
+  #warn(message: string, orb: string, error: unknown, more: object = {}): void {
+    this.#deps.log.warn(message, { orb, ...more, error: String(error) });
   }
 
   #follow(): void {
@@ -105,7 +147,7 @@ export class ScheduleKeeper {
   }
 
   async #readAll(): Promise<void> {
-    const { store, log } = this.#deps;
+    const { store } = this.#deps;
     const now = Date.now();
     const page = { limit: AT_ONCE, maxBytes: SMALL_BYTES };
     const read = (fromSeq: number) =>
@@ -117,10 +159,7 @@ export class ScheduleKeeper {
           await this.#readOrb(orb);
         } catch (error) {
           // One damaged application must not keep the sets of others from being published.
-          log.warn("the scheduled change sets of an application could not be read", {
-            orb,
-            error: String(error),
-          });
+          this.#warn("the scheduled change sets of an application could not be read", orb, error);
         }
       }
     }
@@ -140,7 +179,7 @@ export class ScheduleKeeper {
   }
 
   async #read(subject: string): Promise<void> {
-    const [orb = ""] = subject.split(".");
+    const orb = orbOf(subject);
     const message = await nullIfMissing(this.#deps.store.get(streams.orb(orb), subject));
     if (message === null) this.#scheduled.delete(subject);
     else this.#take(message);
@@ -152,33 +191,25 @@ export class ScheduleKeeper {
     this.#scheduled.delete(subject);
     if (size === 0) return;
     const [orb = "", , set = ""] = subject.split(".");
-    const at = Date.parse(message.json<DueSet>().at);
-    this.#scheduled.set(subject, { orb, set, seq, at, attempts: 0 });
+    const { at, next = at } = message.json<DueSet>();
+    this.#scheduled.set(subject, { orb, set, seq, at: Date.parse(next), failures: 0 });
   }
 
   async #publish(subject: string, scheduled: Scheduled): Promise<void> {
-    const { clock, log } = this.#deps;
-    const { orb, set, attempts } = scheduled;
+    const { orb, set } = scheduled;
     try {
-      const outcome = await publishDue(this.#deps, orb, set, { isLast: attempts + 1 >= ATTEMPTS });
-      // The set was scheduled for another time. The notification about it may have been lost.
-      if (outcome === "early") await this.#read(subject);
-      else if (outcome !== "changed") await this.#remove(subject, scheduled);
+      const outcome = await tryDue(this.#deps, orb, set);
+      if (outcome === "published" || outcome === "refused" || outcome === "over")
+        this.#scheduled.delete(subject);
+      // The notification about another time, or about the next attempt, may have been lost.
+      else await this.#read(subject);
     } catch (error) {
-      scheduled.attempts += 1;
-      scheduled.at = clock.now() + Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** attempts);
-      log.warn("a scheduled change set could not be published; another attempt follows", {
-        orb,
+      this.#warn("a scheduled change set could not be published; another attempt follows", orb, error, {
         change: set,
-        error: String(error),
       });
     }
-  }
-
-  /** Removes the message about a set, unless the set was scheduled again meanwhile. */
-  async #remove(subject: string, { orb, seq }: Scheduled): Promise<void> {
-    this.#scheduled.delete(subject);
-    const gone = { subject, data: "", rollup: true, ttl: REMOVED_SECONDS, expect: { seq } };
-    await nullOnConflict(nullIfMissing(this.#deps.store.append(streams.orb(orb), gone)));
+    // Unless the message names a later time, for example because the application is damaged.
+    scheduled.at = this.#deps.clock.now() + pauseAfter(scheduled.failures);
+    scheduled.failures += 1;
   }
 }
