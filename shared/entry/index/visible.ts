@@ -50,14 +50,31 @@ export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["sho
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
+type Reader = Pick<Deps, "store" | "clock" | "expires" | "sawPublication">;
+
+/** The newest revision of an entry, and what readers of published entries see now. */
+export interface ReadEntry {
+  head: EntrySnapshot;
+  /** Number of stored bytes of the newest revision. */
+  bytes: number;
+  live: ListedEntry | undefined;
+}
+
 /** Reads the published revisions of entries. The result contains undefined for each entry that is not visible now. */
 export async function readLive(
-  deps: Pick<Deps, "store" | "clock" | "expires" | "sawPublication">,
+  ...request: Parameters<typeof readEntries>
+): Promise<(ListedEntry | undefined)[]> {
+  return (await readEntries(...request)).map((found) => found?.live);
+}
+
+/** Reads the newest and the published revisions of entries. The result contains undefined for each missing entry. */
+export async function readEntries(
+  deps: Reader,
   orb: string,
   wanted: readonly EntryKey[],
   consistency: Consistency,
   maxBytes: number,
-): Promise<(ListedEntry | undefined)[]> {
+): Promise<(ReadEntry | undefined)[]> {
   if (wanted.length === 0) return [];
   const stream = streams.orb(orb);
   const places = wanted.map(({ schema, id }) => {
@@ -67,30 +84,49 @@ export async function readLive(
   const found = await nullIfMissing(lastOf(deps.store, stream, places, consistency, maxBytes));
   if (found === null) return wanted.map(() => undefined);
   const { messages, heads } = found;
-  const now = deps.clock.now();
   return Promise.all(
-    places.map(async ({ address, log, live }, at): Promise<ListedEntry | undefined> => {
+    places.map(async ({ address, log, live }, at): Promise<ReadEntry | undefined> => {
       const schema = wanted[at]?.schema;
-      const stored = heads[at] ?? null;
-      if (schema === undefined || stored === null) return undefined;
-      const head = withNames(schema, stored);
-      const message = messages.get(log);
-      // Also if the entry is hidden now: the index may not have the entry yet that the same publication has shown.
-      if (head.change !== undefined && message !== undefined)
-        deps.sawPublication?.(message.seq, message.time);
-      const edge = nextEdge(head, now);
-      if (edge !== undefined) deps.expires?.(edge);
-      if (!visible(head, now)) return undefined;
-      const bytes = (message?.size ?? 0) + (messages.get(live)?.size ?? 0);
-      const seen = { schema, address, head, newest: head.revision, bytes };
-      if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
-      const copy = liveCopyOf(messages.get(live));
-      if (copy?.revision === head.publishedRevision)
-        return { ...seen, shown: maskedRevision(schema, withNames(schema, copy)) };
-      const published = await publishedOf(deps, schema, { head, address }, consistency);
-      return published === null ? undefined : { ...seen, shown: maskedRevision(schema, published) };
+      const [stored, message] = [heads[at] ?? null, messages.get(log)];
+      if (schema === undefined || stored === null || message === undefined) return undefined;
+      const entry = { schema, address, head: withNames(schema, stored) };
+      const shown = await liveOf(deps, entry, { message, copy: messages.get(live), consistency });
+      return { head: entry.head, bytes: message.size, live: shown };
     }),
   );
+}
+
+/** Returns what readers of published entries see. @param copy the message with the published copy */
+async function liveOf(
+  deps: Reader,
+  { schema, address, head }: Pick<VisibleEntry, "schema" | "address" | "head">,
+  found: { message: StoredMessage; copy: StoredMessage | undefined; consistency: Consistency },
+): Promise<ListedEntry | undefined> {
+  const { message, consistency } = found;
+  const now = deps.clock.now();
+  // Also if the entry is hidden now: the index may not have the entry yet that the same publication has shown. A set
+  // also stores the draft beside the entry, right after the revision that it publishes.
+  if (head.change !== undefined || head.publishedSeq === message.seq - 1)
+    deps.sawPublication?.(message.seq, message.time);
+  const edge = nextEdge(head, now);
+  if (edge !== undefined) deps.expires?.(edge);
+  if (!visible(head, now)) return undefined;
+  const bytes = message.size + (found.copy?.size ?? 0);
+  const seen = { schema, address, head, newest: head.revision, bytes };
+  if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
+  const copy = liveCopyOf(found.copy);
+  const isNow = copy?.revision === head.publishedRevision;
+  const published =
+    copy !== null && isNow
+      ? withNames(schema, copy)
+      : await publishedOf(deps, schema, { head, address }, consistency);
+  if (published === null) return undefined;
+  // Nothing that is read later than the publication is older than the entry's newest message.
+  if (published.change !== undefined) {
+    const { seq, time } = isNow && found.copy !== undefined ? found.copy : message;
+    deps.sawPublication?.(seq, time);
+  }
+  return { ...seen, shown: maskedRevision(schema, published) };
 }
 
 /**

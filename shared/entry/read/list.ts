@@ -1,15 +1,20 @@
 import { may, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
+import { PerHost } from "../../kernel/bounded-map.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
-import { type ListedEntry, presentEntry, type RuntimeEntry, readLive } from "../index/visible.ts";
+import {
+  type ListedEntry,
+  presentEntry,
+  type RuntimeEntry,
+  readEntries,
+  readLive,
+} from "../index/visible.ts";
 import { countLive } from "../listed/scan.ts";
 import { liveIndexOf, openLiveTended, tendPassed } from "../listed/upkeep.ts";
 import type { Choice } from "../model/localize.ts";
-import { withNames } from "../model/names.ts";
-import { addressOf, nullIfMissing } from "../model/resolve.ts";
-import { snapshotOf } from "../model/snapshot.ts";
+import { nullIfMissing } from "../model/resolve.ts";
 import type { PinnedRequest } from "../pinned/orb.ts";
 import { READ_LIMIT, Tally } from "../query/candidates.ts";
 import type { ListPage } from "../query/cut.ts";
@@ -66,25 +71,13 @@ async function readLatest(
   maxBytes: number,
 ): Promise<(ListedEntry | undefined)[]> {
   const { orb, schema } = reading;
-  const logs = ids.map((id) => subjects.entryLog(addressOf(schema, id)));
-  const [heads, live] = await Promise.all([
-    deps.store.getMany(streams.orb(orb.orb), logs, { ...ANY, maxBytes }),
-    readLive(
-      deps,
-      orb.orb,
-      ids.map((id) => ({ schema, id })),
-      "stale",
-      maxBytes,
-    ),
-  ]);
+  const wanted = ids.map((id) => ({ schema, id }));
+  const entries = await readEntries(deps, orb.orb, wanted, "stale", maxBytes);
   const now = deps.clock.now();
-  return ids.map((_, i) => {
-    const message = heads.get(logs[i] ?? "");
-    const stored = snapshotOf(message);
-    if (stored === null || stored.status === "DELETED") return undefined;
-    const head = withNames(schema, stored);
-    const newest = reading.newest(head, now);
-    return newest === undefined ? live[i] : { ...newest, bytes: message?.size ?? 0 };
+  return entries.map((found) => {
+    if (found === undefined || found.head.status === "DELETED") return undefined;
+    const newest = reading.newest(found.head, now);
+    return newest === undefined ? found.live : { ...newest, bytes: found.bytes };
   });
 }
 
@@ -160,22 +153,35 @@ export function listVisible(deps: Deps, input: ListInput): Promise<ListPage<List
 const RECENT_MS = 10_000;
 /** Maximum number of times that a list is read while change sets are published. */
 const PASSES = 5;
+const MOST_ORBS = 10_000;
+/**
+ * For each application, the newest publication that lists of this process have shown: its sequence number. It was
+ * published before a later list begins, whatever the clocks of the broker and of this host say.
+ */
+const publications = new PerHost<number>(MOST_ORBS);
 
 /**
  * Returns a page of a list. A list reads an index first, and then the entries. If a change set is published in between,
  * the page could show half of the publication. So the page is read again until a pass meets no publication that the pass
- * before has not met: all that it shows was published before it began.
+ * before has not met: all that it shows was published before it began. The first list of a process cannot know this by
+ * sequence numbers, so it also reads again after an old publication. The time matters because replicas may lag, and
+ * because the numbers of an application that was created again start at 1.
  */
 export async function listEntries(deps: Deps, input: ListInput): Promise<ListResult> {
-  for (let pass = 1, known = 0; ; pass++) {
-    let newest = 0;
+  const { orb } = input.reading.orb;
+  const knownNow = () => publications.get(deps.config, orb) ?? 0;
+  for (let pass = 1, met = 0; ; pass++) {
+    const known = knownNow();
+    let [newest, recent] = [0, 0];
     const sawPublication = (seq: number, time: number) => {
-      if (deps.clock.now() - time < RECENT_MS) newest = Math.max(newest, seq);
+      newest = Math.max(newest, seq);
+      if (deps.clock.now() - time < RECENT_MS) recent = Math.max(recent, seq);
     };
-    const last = pass === 1 || input.last === undefined ? input.last : lastOf(deps, input.reading.orb.orb);
+    const last = pass === 1 || input.last === undefined ? input.last : lastOf(deps, orb);
     const page = await listOnce({ ...deps, sawPublication }, { ...input, last });
-    if (newest <= known || pass === PASSES) return page;
-    known = newest;
+    if (newest > knownNow()) publications.set(deps.config, orb, newest);
+    if ((newest <= known && recent <= met) || pass === PASSES) return page;
+    met = newest;
   }
 }
 
