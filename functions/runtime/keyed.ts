@@ -48,11 +48,16 @@ async function idInChange(
   return items[0]?.head.id ?? "";
 }
 
-/** Returns the id of the entry to write. It is empty if there is none, which leads to the error for a missing entry. */
+/**
+ * Returns the id of the entry to write. It is empty if there is none, which leads to the error for a missing entry. A write
+ * into a set begins with the published revision, whose value may differ from that of a draft beside it. A list of the
+ * newest revisions misses this value, but the entry still owns it. The write checks that the entry has it in the set.
+ */
 async function ownerIn(request: EntryRequest, address: Keyed, key: EntryKey): Promise<string> {
   const { c, live, schema, caller } = request;
-  if (!isInChange(request)) return (await ownerOf(c.get("deps"), schema, key, "leader")) ?? "";
-  return idInChange(request, address, Reading.of(caller, live, schema, true));
+  const owner = async () => (await ownerOf(c.get("deps"), schema, key, "leader")) ?? "";
+  if (!isInChange(request)) return owner();
+  return (await idInChange(request, address, Reading.of(caller, live, schema, true))) || owner();
 }
 
 /** Returns what `If-None-Match: *` and `If-Match: *` restrict a PUT to. */

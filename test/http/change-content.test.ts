@@ -314,6 +314,30 @@ describe("a write with ?change", () => {
     for (const id of [kept, made.body.id]) await as(people.editor, "DELETE", `${pages}/${id}`);
   });
 
+  test("finds a live entry by its live value, although a draft beside it has another one", async () => {
+    const by = (code: string) => `${pages}/by/code/${code}?change=${set}`;
+    const set = await opened(people.editor);
+    const ids: string[] = [];
+    for (const code of ["live-1", "live-2"]) {
+      const values = { title: { en: code }, code };
+      const { body } = await as(people.editor, "POST", `${pages}?publish=true`, { values });
+      const draft = await as(people.editor, "PATCH", `${pages}/${body.id}`, {
+        values: { code: `${code}-draft` },
+      });
+      expect(draft.status).toBe(200);
+      ids.push(body.id);
+    }
+    const ofDraft = await as(people.editor, "PATCH", by("live-1-draft"), { values: { rank: 3 } });
+    expect([ofDraft.status, ofDraft.body.code]).toEqual([404, "entry_not_found"]);
+    const patched = await as(people.editor, "PATCH", by("live-1"), { values: { rank: 3, code: "live-3" } });
+    expect([patched.status, patched.body.id, patched.body.values?.rank]).toEqual([200, ids[0], 3]);
+    expect((await as(people.editor, "PATCH", by("live-1"), { values: { rank: 4 } })).status).toBe(404);
+    expect((await as(people.editor, "PATCH", by("live-3"), { values: { rank: 4 } })).body.id).toBe(ids[0]);
+    expect((await as(people.editor, "DELETE", by("live-2"))).status).toBe(204);
+    expect((await as(people.editor, "DELETE", by("live-2"))).status).toBe(404);
+    for (const id of ids) await as(people.editor, "DELETE", `${pages}/${id}`);
+  });
+
   test("is refused where a set has no meaning", async () => {
     const id = await page("P", 1);
     const set = await opened(people.editor);
