@@ -10,6 +10,13 @@ const MOST_WORKERS = 12;
 const HEAVY = "test/peers";
 const isHeavy = process.argv.some((argument) => argument.startsWith(HEAVY));
 
+// Each start of workerd copies every authority that this names, which can take more processor time than the rest of
+// the start. Platforms of the tests only reach this machine, so only what installs programs needs the authorities.
+if (!isHeavy && process.env.NODE_EXTRA_CA_CERTS !== undefined) {
+  process.env.TEST_CA_CERTS = process.env.NODE_EXTRA_CA_CERTS;
+  delete process.env.NODE_EXTRA_CA_CERTS;
+}
+
 export default defineConfig({
   test: {
     pool: "forks",

@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, user } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { conformance } from "../support/conformance.ts";
+import { npmEnvironment } from "../support/node-tools.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, scope } from "../support/tokens.ts";
 
@@ -411,7 +412,7 @@ test("works with the command line of the protocol's inspector and an API token",
         `Authorization: Bearer ${token}`,
         ...args,
       ],
-      { cwd: dir, env: { ...process.env, MCP_CATALOG_PATH: join(dir, "mcp.json") } },
+      { cwd: dir, env: { ...npmEnvironment(), MCP_CATALOG_PATH: join(dir, "mcp.json") } },
     );
     return JSON.parse(stdout) as { tools?: { name: string }[]; content?: { text: string }[] };
   };

@@ -8,6 +8,12 @@ import { promisify } from "node:util";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
+/** Returns the variables for npm. It reaches other machines, so it gets the authorities that other tests do without. */
+export function npmEnvironment(): NodeJS.ProcessEnv {
+  const { TEST_CA_CERTS, ...env } = process.env;
+  return TEST_CA_CERTS === undefined ? env : { ...env, NODE_EXTRA_CA_CERTS: TEST_CA_CERTS };
+}
+
 /**
  * Returns the folder `node_modules` of the programs. Installs them if the required versions are not there yet.
  * @param name of the folder below `test/support` with `package.json` and `package-lock.json`
@@ -25,7 +31,7 @@ export async function nodeTools(name: string): Promise<string> {
     for (const file of ["package.json", "package-lock.json"])
       copyFileSync(join(source, file), join(target, file));
     const options = ["--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"];
-    await promisify(execFile)("npm", ["ci", ...options], { cwd: target });
+    await promisify(execFile)("npm", ["ci", ...options], { cwd: target, env: npmEnvironment() });
     writeFileSync(installed, "");
   }
   return join(target, "node_modules");
