@@ -142,12 +142,30 @@ export async function readNamed(
   return new Map(items.map((item) => [item.id, item]));
 }
 
-/** Reads an entry. `query` accepts `revision`, and outside of a change set `reveal` and `at`. */
-export function readEntry(place: EntryPlace, id: string, options: ReadOptions = {}): Promise<EntryItem> {
+/** Returns the revision on which a change is based. In a set, a draft beside the live version does not count. */
+export const revisionIn = (
+  { change }: EntryPlace,
+  { revision, publishedRevision }: Pick<EntryItem, "revision" | "publishedRevision">,
+): number => (change === undefined ? revision : Math.min(revision, publishedRevision ?? revision));
+
+/**
+ * Reads an entry: its newest revision, or in a change set the entry as the set will leave it. `query` accepts
+ * `revision`, and outside of a set `reveal` and `at`.
+ */
+export async function readEntry(
+  place: EntryPlace,
+  id: string,
+  options: ReadOptions = {},
+): Promise<EntryItem> {
   const given = options.query as Record<string, string> | undefined;
+  const read = (query: Record<string, string>) =>
+    get<EntryItem>(entryPath(place, id), { ...options, query: { ...query, ...everything(place), ...given } });
   // A time in the past selects the revision itself.
-  const newest = given?.at === undefined ? { revision: "latest" } : {};
-  return get(entryPath(place, id), { ...options, query: { ...newest, ...everything(place), ...given } });
+  if (given?.at !== undefined) return read({});
+  const newest = await read({ revision: "latest" });
+  return given?.revision !== undefined || revisionIn(place, newest) === newest.revision
+    ? newest
+    : read({ revision: "published" });
 }
 
 export function createEntry(place: EntryPlace, change: EntryChange, publish = false): Promise<EntryItem> {

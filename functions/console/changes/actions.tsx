@@ -1,4 +1,4 @@
-/** What the user can do with a change set as a whole, in its present state. */
+/** The actions on a change set as a whole, in its present state. */
 import { useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import {
@@ -15,14 +15,14 @@ import {
 } from "../api/changes.ts";
 import { orbLink } from "../shell/nav.ts";
 import { refresh } from "../state/cache.ts";
-import { leaveFreely } from "../state/leave.ts";
+import { changeIn } from "../state/change.ts";
 import { type TextKey, t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { confirm } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { LinkButton } from "../ui/link.tsx";
 import { Menu, type MenuItem } from "../ui/menu.tsx";
-import { say } from "../ui/toast.tsx";
+import { complain, say } from "../ui/toast.tsx";
 import { DecisionDialog, ScheduleDialog, TitleDialog } from "./parts.tsx";
 import { refreshSets, type SetRights } from "./place.ts";
 
@@ -32,9 +32,14 @@ interface ActionsProps {
   place: ChangesPlace;
   set: ChangeSet;
   rights: SetRights;
+  /** Number of entries that the page does not show yet. */
+  unseen: number;
   /** Receives the error of an action; undefined when an action begins. */
   onError: (error: unknown) => void;
 }
+
+const unseenText = (count: number): readonly string[] =>
+  count === 0 ? [] : [t("changes.notShown", { count })];
 
 /** Runs an action on the set, and loads it again. */
 function useRun({ place, onError }: ActionsProps) {
@@ -56,21 +61,23 @@ function useRun({ place, onError }: ActionsProps) {
 }
 
 function useSteps(props: ActionsProps) {
-  const { place, set } = props;
+  const { place, set, unseen } = props;
   const { busy, run } = useRun(props);
   const [, go] = useLocation();
   const done = (text: TextKey) => {
     say(t(text));
     refreshSets(place.orb);
   };
-  const revert = () =>
-    run("revert", async () => {
-      const made = await revertChange(place, set.id);
-      refreshSets(place.orb);
-      leaveFreely();
-      go(orbLink(place.orb, "changes", made.id));
-      say(t("changes.revertOpened"));
-    });
+  const revert = async () => {
+    const made = await revertChange(place, set.id);
+    refreshSets(place.orb);
+    say(t("changes.revertOpened"));
+    go(orbLink(place.orb, "changes", made.id));
+  };
+  /** The set takes no changes any longer. */
+  const leave = () => {
+    if (changeIn(place.orb) === set.id) go(`${orbLink(place.orb, "changes", set.id)}?change=`);
+  };
   return {
     busy,
     review: () =>
@@ -82,24 +89,26 @@ function useSteps(props: ActionsProps) {
       void run("publish", async () => {
         const sure = await confirm({
           title: t("changes.publishTitle", { title: set.title }),
-          text: t("changes.publishText", { count: set.entries }),
+          text: [t("changes.publishText", { count: set.entries }), ...unseenText(unseen)].join(" "),
           action: t("changes.publishAction", { count: set.entries }),
         });
         if (!sure) return;
         const { items } = await publishChange(place, set);
         say(t("changes.published", { count: items.length }), {
           label: t("changes.revert"),
-          run: () => void revert(),
+          // The user may have opened another page since.
+          run: () => void revert().catch(complain),
         });
         // The entries are different now, too.
         refresh(`orbs/${place.orb}/`);
+        leave();
       }),
     unplan: () =>
       void run("unplan", async () => {
         await updateChange(place, set, { publishAt: null });
         done("changes.unplanned");
       }),
-    revert: () => void revert(),
+    revert: () => void run("revert", revert),
     close: () =>
       void run("close", async () => {
         const sure = await confirm({
@@ -111,6 +120,7 @@ function useSteps(props: ActionsProps) {
         if (!sure) return;
         await closeChange(place, set);
         done("changes.closed");
+        leave();
       }),
     done,
   };
@@ -118,15 +128,30 @@ function useSteps(props: ActionsProps) {
 
 function Asked({
   asking,
+  seen,
   place,
   set,
+  unseen,
   done,
   onClose,
-}: Pick<ActionsProps, "place" | "set"> & {
+}: Pick<ActionsProps, "place" | "set" | "unseen"> & {
   asking: Asking;
+  /** The set as the page has shown it when the dialog opened. */
+  seen: ChangeSet;
   done: (text: TextKey) => void;
   onClose: () => void;
 }) {
+  /** After a refusal, the page shows the set as it is now. */
+  const send = async (work: Promise<unknown>, text: TextKey) => {
+    try {
+      await work;
+    } catch (error) {
+      refreshSets(place.orb);
+      throw error;
+    }
+    onClose();
+    done(text);
+  };
   if (asking === "rename")
     return (
       <TitleDialog
@@ -134,14 +159,12 @@ function Asked({
         action={t("changes.renameAction")}
         start={{ title: set.title, description: set.description ?? "" }}
         onClose={onClose}
-        onSend={async ({ title, description }) => {
-          await updateChange(place, set, {
-            title,
-            description: description.trim() === "" ? null : description,
-          });
-          onClose();
-          done("changes.renamed");
-        }}
+        onSend={({ title, description }) =>
+          send(
+            updateChange(place, set, { title, description: description.trim() === "" ? null : description }),
+            "changes.renamed",
+          )
+        }
       />
     );
   if (asking === "schedule")
@@ -149,27 +172,28 @@ function Asked({
       <ScheduleDialog
         start={set.publishAt}
         onClose={onClose}
-        onSend={async (publishAt) => {
-          await updateChange(place, set, { publishAt, hash: set.hash });
-          onClose();
-          done("changes.planned");
-        }}
+        onSend={(publishAt) =>
+          send(updateChange(place, set, { publishAt, hash: seen.hash }), "changes.planned")
+        }
       />
     );
   const isApproval = asking === "approve";
   return (
     <DecisionDialog
       title={t(isApproval ? "changes.approveTitle" : "changes.rejectTitle", { title: set.title })}
-      text={isApproval ? t("changes.approveText", { count: set.entries }) : t("changes.rejectText")}
+      text={
+        isApproval
+          ? [t("changes.approveText", { count: seen.entries }), ...unseenText(unseen)].join(" ")
+          : t("changes.rejectText")
+      }
       action={t(isApproval ? "changes.approve" : "changes.reject")}
       required={!isApproval}
       onClose={onClose}
-      onSend={async (comment) => {
-        if (isApproval) await approveChange(place, set, comment === "" ? undefined : comment);
-        else await rejectChange(place, set.id, comment);
-        onClose();
-        done(isApproval ? "changes.approvedNow" : "changes.rejectedNow");
-      }}
+      onSend={(comment) =>
+        isApproval
+          ? send(approveChange(place, seen, comment === "" ? undefined : comment), "changes.approvedNow")
+          : send(rejectChange(place, set.id, comment), "changes.rejectedNow")
+      }
     />
   );
 }
@@ -206,9 +230,10 @@ function menuOf(
 }
 
 export function SetActions(props: ActionsProps) {
-  const { place, set, rights } = props;
+  const { place, set, rights, unseen } = props;
   const { busy, done, ...steps } = useSteps(props);
-  const [asking, setAsking] = useState<Asking>();
+  const [asked, setAsked] = useState<{ asking: Asking; seen: ChangeSet }>();
+  const setAsking = (asking: Asking) => setAsked({ asking, seen: set });
   const { state } = set;
   const active = isActive(set);
   const inReview = state === "IN_REVIEW" || state === "APPROVED";
@@ -262,8 +287,8 @@ export function SetActions(props: ActionsProps) {
       {more.length === 0 ? null : (
         <Menu label={t("entry.more")} class="button square" button={<Icon name="ellipsis" />} items={more} />
       )}
-      {asking === undefined ? null : (
-        <Asked {...{ asking, place, set, done }} onClose={() => setAsking(undefined)} />
+      {asked === undefined ? null : (
+        <Asked {...{ ...asked, place, set, unseen, done }} onClose={() => setAsked(undefined)} />
       )}
     </>
   );

@@ -119,9 +119,12 @@ export function Conflicts({
   const open = values.filter(({ path }) => sides[path] === undefined).length;
   const solve = () =>
     run(async () => {
-      await rebaseEntry(place, set, item, sides);
-      say(t("changes.solved"));
-      refreshSets(place.orb);
+      try {
+        await rebaseEntry(place, set, item, sides);
+        say(t("changes.solved"));
+      } finally {
+        refreshSets(place.orb);
+      }
     });
   return (
     <div class="change-conflicts">
@@ -153,7 +156,7 @@ export function Conflicts({
                 disabled={open > 0}
                 onClick={() => void solve()}
               >
-                {t(values.length === 0 ? "changes.useNow" : "changes.solve")}
+                {t(values.length > 0 ? "changes.solve" : `changes.anyway-${item.act}`)}
               </Button>
               {open === 0 ? null : (
                 <span class="hint" role="status">

@@ -73,10 +73,10 @@ function TakeOut({
     try {
       await takeOut(place, set, item.id);
       say(t("changes.takenOut", { name }));
-      refreshSets(place.orb);
     } catch (error) {
       complain(error);
     } finally {
+      refreshSets(place.orb);
       setBusy(false);
     }
   };

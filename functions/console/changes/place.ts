@@ -5,6 +5,7 @@ import type { OrbModel } from "../model/orb.ts";
 import { hasRole } from "../model/rights.ts";
 import { refresh } from "../state/cache.ts";
 import { setsKey } from "../state/change.ts";
+import type { Loaded } from "../state/load.ts";
 import { useCaller, useOrb } from "../state/session.ts";
 
 /** Loads everything about change sets again. */
@@ -15,11 +16,13 @@ export interface InOrb {
   caller: Caller | undefined;
   /** Undefined until the definition is loaded. */
   orb: OrbModel | undefined;
+  loaded: Loaded<OrbModel>;
 }
 
 export function useInOrb(id: string): InOrb {
   const caller = useCaller(id).data;
-  return { place: { orb: id, managed: isPlatformAdmin(caller) }, caller, orb: useOrb(id).data };
+  const loaded = useOrb(id);
+  return { place: { orb: id, managed: isPlatformAdmin(caller) }, caller, orb: loaded.data, loaded };
 }
 
 export interface SetRights {

@@ -13,7 +13,7 @@ import { type OrbModel, titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { setsKey } from "../state/change.ts";
 import { useCommands } from "../state/commands.ts";
-import { type Loaded, useLoad } from "../state/load.ts";
+import { type Loaded, useLoad, useReloadOnShow } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -288,6 +288,7 @@ function Reviewing({
   id: string;
 }) {
   const { review, more } = useReview(place, id);
+  useReloadOnShow(review);
   const discussion = useDiscussion(place, id);
   const [error, setError] = useState<unknown>();
   const { data } = review;
@@ -303,7 +304,12 @@ function Reviewing({
       lead={data === undefined ? undefined : <Lead orb={orb.id} set={data.set} />}
       actions={
         data === undefined || rights === undefined ? undefined : (
-          <SetActions {...{ place, rights }} set={data.set} onError={setError} />
+          <SetActions
+            {...{ place, rights }}
+            set={data.set}
+            unseen={data.hasMore ? Math.max(1, data.set.entries - data.items.length - data.hidden) : 0}
+            onError={setError}
+          />
         )
       }
     >
@@ -332,7 +338,12 @@ function Reviewing({
 }
 
 export default function ReviewPage({ params: { orb: id = "", change = "" } }: { params: PageParams }) {
-  const { place, caller, orb } = useInOrb(id);
-  if (caller === undefined || orb === undefined) return <Page title={t("changes.set")}>{null}</Page>;
+  const { place, caller, orb, loaded } = useInOrb(id);
+  if (caller === undefined || orb === undefined)
+    return (
+      <Page title={t("changes.set")}>
+        <Shows of={loaded}>{() => null}</Shows>
+      </Page>
+    );
   return <Reviewing key={change} {...{ place, orb, caller }} id={change} />;
 }

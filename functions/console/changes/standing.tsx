@@ -72,7 +72,7 @@ export function Standing({ set, orb }: { set: ChangeSet; orb: OrbModel }) {
             </div>
           </li>
         )}
-        {publishAt === null || isOver ? null : (
+        {publishAt === null || publishAt === refused?.publishAt || isOver ? null : (
           <li>
             <Icon name="clock" />
             {t(state === "SCHEDULED" ? "changes.goesLive" : "changes.goesLiveApproved", {

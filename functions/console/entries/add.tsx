@@ -173,6 +173,7 @@ function SetPicker({
   onChoose: (set: string) => void;
   onTitle: (title: string) => void;
 }) {
+  const isReviewed = items.some(({ id, state }) => id === chosen && state !== "OPEN");
   return (
     <>
       <SelectField
@@ -180,10 +181,14 @@ function SetPicker({
         value={chosen}
         onChange={onChoose}
         options={[
-          ...items.map((one) => ({ value: one.id, label: one.title })),
+          ...items.map(({ id, title: name, state }) => ({
+            value: id,
+            label: state === "OPEN" ? name : `${name} (${t(`changes.state-${state}`)})`,
+          })),
           { value: "", label: t("changes.open") },
         ]}
       />
+      {isReviewed ? <p class="dialog-text">{t("changes.endsReview")}</p> : null}
       {chosen === "" ? (
         <TextField label={t("changes.name")} value={title} onChange={onTitle} error={fault} required />
       ) : null}
@@ -191,9 +196,16 @@ function SetPicker({
   );
 }
 
+/** Returns a signal that ends with the component. */
+function useStop(): AbortSignal {
+  const stop = useRef(new AbortController());
+  useLayoutEffect(() => () => stop.current.abort(), []);
+  return stop.current.signal;
+}
+
 /** The dialog that adds entries to a set of the user's choice, or to a new one. */
 export function AddDialog(props: AddProps) {
-  const { place, ids, skipped = 0, nameOf, onAdded, onClose } = props;
+  const { place, source, ids, skipped = 0, nameOf, onAdded, onClose } = props;
   const [, go] = useLocation();
   const sets: ChangesPlace = { orb: place.orb, managed: place.managed };
   const open = useLoad(setsKey(place.orb, "open"), async (signal) =>
@@ -203,12 +215,12 @@ export function AddDialog(props: AddProps) {
   const [title, setTitle] = useState("");
   const [result, setResult] = useState<{ set: string; failed: Failure[] }>();
   const { busy, error, run } = useAction();
-  const chosen = set ?? open.data?.[0]?.id ?? "";
-  const stop = useRef(new AbortController());
-  useLayoutEffect(() => () => stop.current.abort(), []);
+  const { account } = source.caller;
+  const own = open.data?.find(({ state, createdBy }) => state === "OPEN" && createdBy === account?.id);
+  const chosen = set ?? own?.id ?? "";
+  const signal = useStop();
   const send = () =>
     run(async () => {
-      const { signal } = stop.current;
       const done = await addAll(props, { set: chosen, title }, signal);
       if (signal.aborted) {
         // The dialog is closed: the user may be typing somewhere else, and stays there.

@@ -6,14 +6,14 @@ import { type Cell, isEmpty, MASK } from "../model/cells.ts";
 import { isObjects, type OrbModel } from "../model/orb.ts";
 import { useLoad } from "../state/load.ts";
 
+const TEXTS: readonly string[] = ["string", "text", "email", "url", "slug"];
+
 /** Returns the text of a value whose words can be compared; undefined for other values. */
 function textOf({ field }: Cell, value: unknown): string | undefined {
   if (value === MASK || isEmpty(value)) return undefined;
   if (field.type === "json") return JSON.stringify(value, null, 2);
   if (Array.isArray(value)) return undefined;
-  return (field.type === "string" && field.enum === undefined) || field.type === "text"
-    ? String(value)
-    : undefined;
+  return field.enum === undefined && TEXTS.includes(field.type) ? String(value) : undefined;
 }
 
 function Marked({ parts, as, code }: { parts: readonly Part[]; as: "del" | "ins"; code: boolean }) {

@@ -3,7 +3,7 @@ import { useLocation, useSearch } from "wouter-preact";
 import { type Caller, isPlatformAdmin } from "../api/caller.ts";
 import { isActive, readChange } from "../api/changes.ts";
 import { changeIn, setsKey } from "../state/change.ts";
-import { useLoad } from "../state/load.ts";
+import { useLoad, useReloadOnShow } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -14,7 +14,9 @@ function Bar({ caller, orb, id }: { caller: Caller; orb: string; id: string }) {
   const [path, go] = useLocation();
   const search = useSearch();
   const place = { orb, managed: isPlatformAdmin(caller) };
-  const { data, error } = useLoad(setsKey(orb, id, "set"), (signal) => readChange(place, id, signal));
+  const loaded = useLoad(setsKey(orb, id, "set"), (signal) => readChange(place, id, signal));
+  const { data, error } = loaded;
+  useReloadOnShow(loaded);
   const leave = () => {
     const query = new URLSearchParams(search);
     query.set("change", "");

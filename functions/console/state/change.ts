@@ -15,7 +15,12 @@ const ORB = /^\/console\/orbs\/([^/]+)/;
 
 const orbIn = ({ pathname }: URL): string | undefined => {
   const [, orb] = ORB.exec(pathname) ?? [];
-  return orb === undefined ? undefined : decodeURIComponent(orb);
+  try {
+    return orb === undefined ? undefined : decodeURIComponent(orb);
+  } catch {
+    // The address is wrong, such as `/console/orbs/%zz`. The router says so.
+    return undefined;
+  }
 };
 
 function editingIn(address: string): Editing | undefined {

@@ -1,5 +1,5 @@
 /** Loads API data for components, through the cache. */
-import { useCallback, useEffect } from "preact/hooks";
+import { useCallback, useEffect, useLayoutEffect } from "preact/hooks";
 import { cached, keep, reload, show } from "./cache.ts";
 
 export interface Loaded<T> {
@@ -48,4 +48,15 @@ export function useLoad<T>(key: string | null, load: (signal: AbortSignal) => Pr
     set,
     change,
   };
+}
+
+/** Loads data again when the user returns to the page: others may have changed it while it was in the background. */
+export function useReloadOnShow({ reload: again }: Pick<Loaded<unknown>, "reload">): void {
+  useLayoutEffect(() => {
+    const onShow = () => {
+      if (document.visibilityState === "visible") void again();
+    };
+    document.addEventListener("visibilitychange", onShow);
+    return () => document.removeEventListener("visibilitychange", onShow);
+  }, [again]);
 }

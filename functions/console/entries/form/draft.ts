@@ -34,7 +34,7 @@ export interface Draft {
    * After a new entry was created, keeps what the user typed during the request. The form of the created entry then
    * shows these edits.
    */
-  carry: (entry: EntryItem, sent: Content, key: string) => void;
+  carry: (entry: Content & Pick<EntryItem, "revision">, sent: Content, key: string) => void;
 }
 
 const baseOf = (entry: EntryItem): Base => ({ revision: entry.revision, content: contentOf(entry) });

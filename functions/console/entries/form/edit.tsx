@@ -1,5 +1,4 @@
 /** The page of an existing entry: its form, its state and its actions. */
-import { useLayoutEffect } from "preact/hooks";
 import { isProblem } from "../../../../shared/client/problem.ts";
 import { isPlatformAdmin, may } from "../../api/caller.ts";
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
@@ -7,7 +6,7 @@ import { newContent } from "../../model/cells.ts";
 import { titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
 import { changeIn } from "../../state/change.ts";
-import { useLoad } from "../../state/load.ts";
+import { useLoad, useReloadOnShow } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { LinkButton } from "../../ui/link.tsx";
 import { Page } from "../../ui/page.tsx";
@@ -15,7 +14,7 @@ import { Empty, Shows } from "../../ui/states.tsx";
 import { type Place, WithSchema } from "../place.tsx";
 import { Editor } from "./editor.tsx";
 
-/** Reads the newest revision, or the published one if the caller may not read drafts. */
+/** Reads the newest revision or that of the set, or the published one if the caller may not read drafts. */
 async function read(
   { caller, orb, module, schema }: Place,
   id: string,
@@ -33,8 +32,7 @@ async function read(
   const drafts = (own: boolean) => may(caller, "update", at, own) || may(caller, "publish", at, own);
   const live = () => readEntry(place, id, { signal, query: { revision: "published" } });
   if (!drafts(true)) return live();
-  if (change !== undefined) return readInSet(place, id, signal);
-  if (drafts(false)) return readEntry(place, id, { signal });
+  if (change !== undefined || drafts(false)) return readEntry(place, id, { signal });
   // The caller may read only drafts of entries that they created. The published version tells who created the entry. If
   // there is none (404), just try to read the draft.
   const shown = await live().catch((error: unknown) => {
@@ -46,28 +44,13 @@ async function read(
     : shown;
 }
 
-/** Reads an entry as the set will leave it. A draft beside the live version is no part of the set. */
-async function readInSet(place: EntryPlace, id: string, signal: AbortSignal): Promise<EntryItem> {
-  const shown = await readEntry(place, id, { signal });
-  const { publishedRevision, revision } = shown;
-  if (publishedRevision === null || publishedRevision >= revision) return shown;
-  return readEntry(place, id, { signal, query: { revision: "published" } });
-}
-
 function Entry({ place, id }: { place: Place; id: string }) {
   const { orb, module, schema } = place;
   const change = changeIn(orb.id);
   const entry = useLoad(`orbs/${orb.id}/entry/${module.id}/${schema.id}/${id}?${change ?? ""}`, (signal) =>
     read(place, id, change, signal),
   );
-  // Another user may have changed the entry while this page was in the background.
-  useLayoutEffect(() => {
-    const onShow = () => {
-      if (document.visibilityState === "visible") void entry.reload();
-    };
-    document.addEventListener("visibilitychange", onShow);
-    return () => document.removeEventListener("visibilitychange", onShow);
-  }, [entry.reload]);
+  useReloadOnShow(entry);
   const path = orbLink(orb.id, "entries", module.id, schema.id);
   const gone = isProblem(entry.error) && (entry.error.status === 404 || entry.error.status === 410);
   if (entry.data !== undefined)

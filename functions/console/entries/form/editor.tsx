@@ -50,6 +50,7 @@ import { Schedule } from "./schedule.tsx";
 import { Status } from "./status.tsx";
 import { Variants } from "./variants.tsx";
 import { useWaiting } from "./waiting.ts";
+import { WithinSet } from "./within.tsx";
 
 /** Says that unsaved changes were restored after a reload, and lets the user discard them. */
 function Restored({ draft, entry, start }: { draft: Draft; entry: EntryItem | undefined; start: Content }) {
@@ -71,6 +72,10 @@ function Restored({ draft, entry, start }: { draft: Draft; entry: EntryItem | un
     </Notice>
   );
 }
+
+/** Returns the key under which the browser tab stores the unsaved changes of an entry. */
+const keyIn = ({ account }: Caller, { orb, module, schema, change = "" }: EntryPlace, id: string): string =>
+  keptKey(account, orb, change, module, schema, id);
 
 /**
  * Returns the fields to send: not those that the caller cannot write, or cannot read and has not changed. The platform
@@ -104,9 +109,8 @@ export function Editor({
   const [, go] = useLocation();
   const [search, setSearch] = useSearchParams();
   const managed = isPlatformAdmin(caller);
-  /** The change set into which the form writes. */
-  const change = changeIn(orb.id);
-  const place: EntryPlace = { orb: orb.id, module: module.id, schema: schema.id, managed, change };
+  const where = { orb: orb.id, module: module.id, schema: schema.id };
+  const place: EntryPlace = { ...where, managed, change: changeIn(orb.id) };
   const path = orbLink(orb.id, "entries", module.id, schema.id);
   const rights = useMemo(
     () => rightsOf(caller, { orb, module, schema }, entry),
@@ -118,7 +122,7 @@ export function Editor({
     [],
   );
   const cells = useMemo(() => [...cellsOf({ fields }, orb), ...windows], [schema, orb, rights]);
-  const keyOf = (id: string) => keptKey(caller.account, orb.id, change ?? "", module.id, schema.id, id);
+  const keyOf = (id: string, within = place) => keyIn(caller, within, id);
   const key = keyOf(entry?.id ?? `new/${search.get("from") ?? ""}`);
   const draft = useDraft({ entry, start, schema, cells, key });
   const nameOf = useNames(caller, orb.id);
@@ -217,7 +221,7 @@ export function Editor({
     market,
     revealed,
     reveal:
-      rights.reveal && entry !== undefined && change === undefined
+      rights.reveal && entry !== undefined && place.change === undefined
         ? () => readEntry(place, entry.id, { query: { reveal: true } }).then(setRevealed, complain)
         : undefined,
     set: (cell, value) => {
@@ -270,6 +274,7 @@ export function Editor({
       <div class={`entry ${target === undefined ? "" : "with-beside"}`}>
         <div class="entry-main">
           {rights.readOnly === undefined ? null : <Notice icon="lock">{rights.readOnly}</Notice>}
+          <WithinSet {...{ place, entry, start, draft, keyOf, waiting }} />
           {draft.restored ? <Restored {...{ draft, entry, start }} /> : null}
           {newer ? (
             <Notice icon="triangleAlert">

@@ -6,7 +6,7 @@ import { Shown } from "../../fields/shown.tsx";
 import { cellsOf, isEmpty, plainValue, pointerOf, valueAt } from "../../model/cells.ts";
 import { schemaOf, titleField } from "../../model/orb.ts";
 import { orbLink } from "../../shell/nav.ts";
-import { changeIn } from "../../state/change.ts";
+import { changeIn, keepChange } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
 import { useOrb } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
@@ -67,7 +67,7 @@ export function Panel({
             <p class="beside-state">
               <StateBadge of={data} />
               <a
-                href={`/console${orbLink(orb, "entries", module, schema, id)}`}
+                href={keepChange(`/console${orbLink(orb, "entries", module, schema, id)}`)}
                 target="_blank"
                 rel="noreferrer"
               >

@@ -18,6 +18,7 @@ import {
 import { type Content, MASK, valuesToSend } from "../../model/cells.ts";
 import type { FieldModel, OrbModel } from "../../model/orb.ts";
 import { refresh } from "../../state/cache.ts";
+import { setsKey } from "../../state/change.ts";
 import { type TextKey, t } from "../../texts/t.ts";
 import { confirm } from "../../ui/dialog.tsx";
 import { complain, say } from "../../ui/toast.tsx";
@@ -115,6 +116,8 @@ export function useSaving({
     try {
       await work();
     } catch (error) {
+      // The set may be published or closed. The form then says so.
+      if (inSet) refresh(setsKey(place.orb));
       if (entry !== undefined && isProblem(error, "revision_mismatch")) {
         try {
           setMeeting({ theirs: await readEntry(place, entry.id), publish });

@@ -27,13 +27,14 @@ function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {
   );
 }
 
-/** Loads the live version of an entry that the user edits in a change set; null if there is none. */
+/** Loads the live version of an entry that the user edits in a change set, and whether there is an entry at all. */
 function useOutside(place: EntryPlace, id: string) {
   const outside = { ...place, change: undefined };
   return useLoad(`orbs/${place.orb}/outside/${id}`, async (signal) => {
     const found = await readOne(outside, id, { fields: ["id"], drafts: true });
-    if (found === null || found.publishedRevision === null) return null;
-    return readEntry(outside, id, { query: { revision: "published" }, signal });
+    if (found === null || found.publishedRevision === null) return { live: null, isNew: found === null };
+    const live = await readEntry(outside, id, { query: { revision: "published" }, signal });
+    return { live, isNew: false };
   });
 }
 
@@ -46,7 +47,8 @@ function InSet({
   content,
 }: Pick<StatusProps, "entry" | "place" | "orb" | "cells" | "content">) {
   const [open, setOpen] = useState(false);
-  const { data: live, error } = useOutside(place, entry.id);
+  const { data: outside, error } = useOutside(place, entry.id);
+  const live = outside?.live;
   const before: Content = live ?? { values: {}, validFrom: null, validTo: null };
   const count = live === undefined ? 0 : differing(cells, before, content).length;
   return (
@@ -55,7 +57,7 @@ function InSet({
         <StateBadge of={entry} />
       </p>
       <p>{t("entry.inSet")}</p>
-      <p class="hint">{t(live === null ? "entry.inSetNew" : "entry.inSetState")}</p>
+      <p class="hint">{t(outside?.isNew === true ? "entry.inSetNew" : "entry.inSetState")}</p>
       {error === undefined ? null : <ProblemBox error={error} />}
       {live === undefined ? null : count === 0 ? (
         <p class="hint">{t("entry.sameAsLive")}</p>

@@ -80,7 +80,9 @@ function BulkBar({
   onSelectAll,
   onClear,
 }: BulkBarProps & { all: number | undefined }) {
-  const possible = ACTS.filter(([act, right]) => rights[right] && selected.some((item) => allows(act, item)));
+  const possible = ACTS.filter(
+    ([act, right]) => rights[right] && selected.some((item) => allows(act, item, inSet)),
+  );
   return (
     <div class="bulk" role="toolbar" aria-label={t("table.selection")}>
       <strong role="status">{t("table.selected", { count: selected.length })}</strong>

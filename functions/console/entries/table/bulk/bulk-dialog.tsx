@@ -104,7 +104,7 @@ export function BulkDialog(props: BulkProps) {
   const { task, place, nameOf, linkOf, onClose } = props;
   const { act, items } = task;
   const { done, total, outcome, run, stop } = useBulk(props);
-  const fitting = items.filter((item) => allows(act, item));
+  const fitting = items.filter((item) => allows(act, item, place.change !== undefined));
   const skipped = items.length - fitting.length;
   const count = fitting.length;
   if (outcome !== undefined)

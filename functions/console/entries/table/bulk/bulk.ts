@@ -1,5 +1,5 @@
 /** Changes many entries, with one request per entry, and collects the results. */
-import { type EntryItem, type EntryPlace, moveEntry, removeEntry } from "../../../api/entries.ts";
+import { type EntryItem, type EntryPlace, moveEntry, removeEntry, revisionIn } from "../../../api/entries.ts";
 import { sessionEnded } from "../../../api/http.ts";
 import type { Row } from "../data/rows.ts";
 
@@ -16,13 +16,15 @@ export interface Rights {
 }
 
 /** Returns whether an entry's state allows an action. Entries in other states are skipped instead of failing. */
-export function allows(act: Act, { status, revision, publishedRevision }: Row): boolean {
+export function allows(act: Act, row: Row, inSet: boolean): boolean {
+  const { status, revision, publishedRevision } = row;
   switch (act) {
     case "publish":
       return (
         status === "SAVED" ||
         status === "UNPUBLISHED" ||
-        (status === "PUBLISHED" && publishedRevision !== revision)
+        // A set does not take over the draft of a live entry in this way.
+        (status === "PUBLISHED" && publishedRevision !== revision && !inSet)
       );
     case "unpublish":
       return status === "PUBLISHED";
@@ -70,11 +72,12 @@ export async function runBulk(
         waiting.push(item);
         return;
       }
+      const seen = { id: item.id, revision: revisionIn(place, item) };
       try {
         if (act === "delete") {
-          await removeEntry(place, item, force);
+          await removeEntry(place, seen, force);
           outcome.changed.set(item.id, undefined);
-        } else outcome.changed.set(item.id, await moveEntry(place, item, act, force));
+        } else outcome.changed.set(item.id, await moveEntry(place, seen, act, force));
       } catch (error) {
         outcome.failed.push({ item, error });
         // The platform is unreachable or the session has ended, so requests for the remaining entries would fail too.
