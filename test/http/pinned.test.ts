@@ -388,6 +388,65 @@ test("a name that another field has now stands for the field that had it then", 
   expect(page.body.items).toHaveLength(1);
 });
 
+test("filters, sorts and expands by fields whose targets or places have new names", async () => {
+  const orb = "pinned-targets";
+  const document = (target: object, id: string, fields: object[], languages: string[]) => ({
+    languages,
+    modules: [
+      {
+        id: "m",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "s",
+            access: OPEN,
+            fields: [
+              { name: "body", type: "richText", links: [`${orb}/m/${id}`] },
+              { name: "rel", type: "reference", ref: [`${orb}/m/${id}`, `${orb}/m/s`] },
+              ...fields,
+            ],
+          },
+          { id, ...target, access: OPEN, fields: [{ name: "name", type: "string" }] },
+        ],
+      },
+    ],
+  });
+  const title = { name: "title", type: "string", translatable: true };
+  const blurb = { name: "blurb", type: "string" };
+  const old = document({}, "person", [title, blurb, { name: "note", type: "string" }], ["en", "de"]);
+  const revision = await publish(orb, old, "POST");
+  const ann = (await ok("POST", `/api/${orb}/m/person?publish=true`, { values: { name: "Ann" } })).body.id;
+  const rel = { schema: `${orb}/m/person`, id: ann };
+  const make = async (blurb: string) => {
+    const body = { markdown: `By [Ann](/api/${orb}/m/person/${ann}).` };
+    const values = { body, rel, blurb, title: { en: "T", de: "T" } };
+    return (await ok("POST", `/api/${orb}/m/s?publish=true`, { values })).body.id;
+  };
+  const made = [await make("b"), await make("a")];
+  const seo = {
+    name: "seo",
+    type: "object",
+    fields: [{ name: "summary", type: "string" }],
+    from: { fields: { summary: "blurb" } },
+  };
+  const note = { name: "note", type: "string", translatable: true };
+  await publish(orb, document({ was: "person" }, "author", [title, seo, note], ["en", "de"]));
+  const get = async (query: string) => {
+    const answer = await anonymous(`/api/${orb}/m/s${query}`, at(revision));
+    expect(answer.status, `${query} ${JSON.stringify(answer.body)}`).toBe(200);
+    return answer.body;
+  };
+  expect((await get(`/${made[0]}?expand=body`)).expand.body[ann]).toMatchObject({ values: { name: "Ann" } });
+  expect((await get(`/${made[0]}?expand=rel`)).expand.rel).toMatchObject({ values: { name: "Ann" } });
+  const idsOf = async (query: string) =>
+    (await get(query)).items.map((item: { id: string }) => item.id) as string[];
+  expect(new Set(await idsOf(`?filter[rel]=${ann}`))).toEqual(new Set(made));
+  expect(await idsOf("?filter[blurb]=a")).toEqual([made[1]]);
+  expect(await idsOf("?sort=blurb")).toEqual(made.toReversed());
+  // The revision has no languages for the note.
+  expect(await idsOf("?missing=de")).toEqual([]);
+});
+
 test("publishes what it names while there is a newer draft", async () => {
   const orb = "pinned-publish";
   const document = (...fields: object[]) => ({

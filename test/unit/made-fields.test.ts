@@ -85,7 +85,7 @@ test("a caller that names the revision with the rule sees its values, also after
   history.to(full);
   const { document, names } = history;
   history.to({ name: "title", was: "name", type: "string" });
-  const pinned = compileOrb(document, pinnedNames(document, names, history.names)).modules.get("m")?.only;
+  const pinned = compileOrb(document, pinnedNames(document, names, history)).modules.get("m")?.only;
   expect(withNames(pinned, { module: "", schema: "", values: entry }).values).toMatchObject({
     name: "Ann Lee",
   });

@@ -333,7 +333,7 @@ test("a write in an earlier shape loses nothing, and each shape reads back what 
         const revision = pick(draw, revisions) as Revision;
         const old = schemaOf(
           revision.document,
-          pinnedNames(revision.document, revision.names, live.names),
+          pinnedNames(revision.document, revision.names, live),
           true,
         );
         const pair = { old, now };

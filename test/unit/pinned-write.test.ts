@@ -2,11 +2,11 @@
 import { describe, expect, it } from "vitest";
 import { principalIn } from "../../shared/access/authorize.ts";
 import { checkDocument } from "../../shared/definition/check/check.ts";
-import { compileOrb } from "../../shared/definition/compile.ts";
+import { type CompiledOrb, compileOrb } from "../../shared/definition/compile.ts";
+import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
 import { pinnedNames, storedNames } from "../../shared/definition/names/resolve.ts";
 import type { StoredNames } from "../../shared/definition/names/stored-names.ts";
 import { MAX_ITEMS, validateValues } from "../../shared/definition/validate.ts";
-import { withNames, withStoredNames } from "../../shared/entry/model/names.ts";
 import type { SchemaPair } from "../../shared/entry/pinned/fields.ts";
 import { shownAsOld } from "../../shared/entry/pinned/values.ts";
 import { ShapeRefusal, shapedValues } from "../../shared/entry/pinned/write.ts";
@@ -19,8 +19,6 @@ interface Options {
   role?: "owner" | "admin" | "user";
   locale?: string;
   put?: boolean;
-  /** Values that the entry had before the change of the definition. */
-  early?: Values;
 }
 
 const [A, B, C] = ["a", "b", "c"].map((letter) => `0${letter.repeat(25)}`);
@@ -45,6 +43,8 @@ function changeOf(
   after: object[],
   more: { target?: object; languages?: string[] } = {},
   later: typeof more = more,
+  /** Whether the schema has no entries when it changes. */
+  isEmpty = false,
 ): Case {
   const documentOf = (fields: object[], { target = {}, ...rest }: { target?: object }) =>
     checkDocument({
@@ -61,30 +61,32 @@ function changeOf(
       ],
     }).document;
   const [first, second] = [documentOf(before, more), documentOf(after, later)];
-  const names: StoredNames | undefined = storedNames(second, { document: first, names: undefined });
+  const names: StoredNames | undefined = storedNames(
+    second,
+    { document: first, names: undefined },
+    new Set(isEmpty ? [homeKey(homeOf("CONTENT", "s"))] : []),
+  );
   const live = compileOrb(second, names);
-  const old = compileOrb(first, pinnedNames(first, undefined, names), true).schema("m", "s");
+  const old = compileOrb(first, pinnedNames(first, undefined, { document: second, names }), true).schema("m", "s");
   const now = live.schema("m", "s");
-  const plain = compileOrb(first).schema("m", "s");
-  if (old === undefined || now === undefined || plain === undefined) throw new Error("no schema");
-  const pair = { old, now };
-  const early = (values: Values) => {
-    const stored = withStoredNames(plain, { values: values as never });
-    return withNames(now, { module: "m", schema: "s", values: stored.values }).values;
-  };
+  if (old === undefined || now === undefined) throw new Error("no schema");
+  return caseOf({ old, now }, live);
+}
+
+function caseOf(pair: SchemaPair, live: CompiledOrb): Case {
+  const { now } = pair;
   return {
     pair,
     show: (base) => shownAsOld(pair, now, base),
-    write(base, sent, { role = "owner", locale, put = false, early: first } = {}) {
+    write(base, sent, { role = "owner", locale, put = false } = {}) {
       const caller = principalIn(user("ann", role), "shop", live);
       const sender = { caller, createdBy: "someone" };
-      const stored = first === undefined ? base : { ...early(first), ...base };
       try {
         const { values } = shapedValues(pair, 1, {
-          ...{ sender, sent, merge: !put, base: stored, locale, market: undefined },
+          ...{ sender, sent, merge: !put, base, locale, market: undefined },
         });
-        const { given, faults } = admitted(now, sender, values, stored as never, {});
-        const checked = validateValues(now, given, { existing: stored as never, newKey: () => "new" });
+        const { given, faults } = admitted(now, sender, values, base as never, {});
+        const checked = validateValues(now, given, { existing: base as never, newKey: () => "new" });
         const errors = [...faults, ...checked.faults];
         if (errors.length > 0) return { code: "invalid", errors };
         return { values: checked.values, shown: shownAsOld(pair, now, checked.values) };
@@ -368,4 +370,74 @@ it("keeps what the caller may not set if a PUT omits it", () => {
   expect(write(base, { name: "n2", tag: "c", o: base.o }, options).errors).toEqual([
     expect.objectContaining({ path: expect.stringMatching(/^\/values\/(tag|o)/) }),
   ]);
+});
+
+it("shows the first item of a list that a field moved into", () => {
+  const seo = (list: boolean, more: object) => object("seo", [text("summary"), text("robots")], { list, ...more });
+  const document = (...fields: object[]) =>
+    checkDocument({
+      id: "shop",
+      modules: [{ id: "m", type: "CONTENT", schemas: [{ id: "s", fields }] }],
+    }).document;
+  const first = document(text("blurb"), object("seo", [text("robots")]));
+  const second = document(seo(false, { from: { fields: { summary: "blurb" } } }));
+  const last = document(seo(true, {}));
+  const between = storedNames(second, { document: first, names: undefined });
+  const names = storedNames(last, { document: second, names: between });
+  const live = compileOrb(last, names);
+  const pinned = pinnedNames(first, undefined, { document: last, names });
+  const old = compileOrb(first, pinned, true).schema("m", "s");
+  const now = live.schema("m", "s");
+  if (old === undefined || now === undefined) throw new Error("no schema");
+  const { write, show } = caseOf({ old, now }, live);
+  const base = {
+    seo: [
+      { _key: "a", summary: "A", robots: "r" },
+      { _key: "b", summary: "B" },
+    ],
+  };
+  expect(show(base)).toEqual({ blurb: "A", seo: { robots: "r" } });
+  expect(write(base, { blurb: "C" }).values).toEqual({ seo: [{ ...base.seo[0], summary: "C" }, base.seo[1]] });
+  expect(write(base, { seo: { robots: "s" } }).values).toEqual({
+    seo: [{ ...base.seo[0], robots: "s" }, base.seo[1]],
+  });
+});
+
+describe("a field whose type changed while there were no entries", () => {
+  const { show, write } = changeOf(
+    [text("title"), text("tag"), text("n"), text("j")],
+    [
+      text("title", { translatable: true }),
+      text("tag", { list: true }),
+      { name: "n", type: "integer" },
+      { name: "j", type: "point" },
+    ],
+    {},
+    {},
+    true,
+  );
+  const base = { title: { en: "T", de: "U" }, tag: ["a", "b"], n: 5, j: { lat: 1, lon: 2 } };
+
+  it("has values of the earlier type", () => {
+    expect(show(base)).toEqual({ title: "T", tag: "a", n: "5" });
+  });
+
+  it("is not written in the earlier type", () => {
+    expect(write(base, { title: "V" })).toMatchObject({
+      code: "shape_conflict",
+      errors: [{ path: "/values/title", code: "not_convertible" }],
+    });
+    expect(write(base, {}).values).toEqual(base);
+  });
+});
+
+it("refuses values in languages that the orb no longer has", () => {
+  const a = text("a", { translatable: true });
+  const { write } = changeOf([a], [a], { languages: ["en", "de"] }, { languages: ["en"] });
+  expect(write({ a: { en: "x" } }, { a: { de: "y" } })).toMatchObject({
+    code: "shape_conflict",
+    errors: [{ path: "/values/a/de", code: "not_convertible" }],
+  });
+  expect(write({ a: { en: "x" } }, { a: { en: "z", de: null } }).values).toEqual({ a: { en: "z" } });
+  expect(write({ a: { en: "x" } }, { a: { fr: "y" } }).errors).toEqual(coded("unknown_language"));
 });

@@ -269,8 +269,10 @@ const memberIdentity = (listed: Listed, move: Move) =>
 /** For each stored name of an identity, how its values become those under one of these names. */
 type ByStored = ReadonlyMap<string, Conversion>;
 
-const byStored = (identity: Identity, target: string): ByStored =>
-  new Map(allStored(identity).map((stored) => [stored, conversionTo(target, stored, identity.forms ?? [])]));
+const byStored = (identity: Identity, target: string, picks: boolean): ByStored =>
+  new Map(
+    allStored(identity).map((stored) => [stored, conversionTo(target, stored, identity.forms ?? [], picks)]),
+  );
 
 /** A member that a field became, and how to take values there and back. */
 export interface CompiledMove extends Pick<Move, "field" | "object" | "member"> {
@@ -302,9 +304,9 @@ export function movedFields(listed: Listed): MovedField[] {
       field: move.field,
       object: move.object,
       member: move.member,
-      fields: byStored(identity, move.field),
-      objects: byStored(identityOf(names, scope, move.object), move.object),
-      members: byStored(memberIdentity(listed, move), move.member),
+      fields: byStored(identity, move.field, names.picks),
+      objects: byStored(identityOf(names, scope, move.object), move.object, names.picks),
+      members: byStored(memberIdentity(listed, move), move.member, names.picks),
       isInside: memberOf(listed, move) !== undefined,
     }));
     return [{ path: at.path, isOwn: !at.isMember, stored: allStored(identity), moves }];

@@ -1,5 +1,6 @@
 /** Finds what the fields of an earlier revision of a definition are in the live one. */
 import { type CompiledField, type CompiledSchema, withoutFields } from "../../definition/compile.ts";
+import { keyOfRef, targetKey } from "../../definition/document/targets.ts";
 import { allFields, fieldsNamed, TYPE, withNested } from "../../definition/walk.ts";
 
 /** The schema of an earlier revision, and the same one in the live definition. */
@@ -33,9 +34,15 @@ export function counterpartOf(pair: SchemaPair, field: CompiledField): CompiledF
 /** Returns the fields of the objects of a field, for the component that another definition calls `component`. */
 function shapeLike(from: CompiledField, component: string | undefined, to: CompiledField) {
   if (component === undefined) return to.shapes?.get("");
-  const stored = from.renamedInside?.get(component) ?? component;
-  const renamed = [...(to.renamedInside ?? [])].find(([, name]) => name === stored)?.[0];
-  return to.shapes?.get(renamed ?? stored);
+  const stored = storedShape(from, component);
+  const found = [...(to.shapes ?? [])].find(([key]) => storedShape(to, key) === stored);
+  return found?.[1];
+}
+
+/** Returns the stored name of a component of blocks, or of a schema that links refer to. */
+function storedShape({ kind, renamedInside, renamedTargets }: CompiledField, key: string): string {
+  if (kind === TYPE) return renamedInside?.get(key) ?? key;
+  return [...(renamedTargets ?? [])].find(([ref]) => keyOfRef(ref) === key)?.[1] ?? key;
 }
 
 const reversed = new WeakMap<CompiledSchema, WeakMap<CompiledSchema, Map<CompiledField, CompiledField>>>();
@@ -77,8 +84,9 @@ export function oldView(pair: SchemaPair): CompiledSchema {
   return view;
 }
 
-const sorted = (targets: CompiledField["targets"]) =>
-  JSON.stringify(targets.map(({ orb, module, schema }) => [orb, module, schema]).sort());
+/** Returns the schemas that a field refers to, by their names in stored data. */
+const storedTargets = ({ targets, renamedTargets }: CompiledField) =>
+  JSON.stringify(targets.map((target) => renamedTargets?.get(target.ref) ?? targetKey(target)).sort());
 
 /** Returns whether two fields have the same values, and only their own names differ. */
 export function isSameField(old: CompiledField, now: CompiledField): boolean {
@@ -92,7 +100,7 @@ export function isSameField(old: CompiledField, now: CompiledField): boolean {
     old.sensitive === now.sensitive &&
     old.polymorphic === now.polymorphic &&
     one.scale === other.scale &&
-    (!old.polymorphic || sorted(old.targets) === sorted(now.targets)) &&
+    (!old.polymorphic || storedTargets(old) === storedTargets(now)) &&
     isSameInside(old, now)
   );
 }
@@ -103,13 +111,11 @@ function isSameInside(old: CompiledField, now: CompiledField): boolean {
   return (
     one.length === other.size &&
     one.every(([component, members]) => {
-      const same = other.get(component);
+      const same = old.kind === TYPE ? other.get(component) : shapeLike(old, component, now);
       return (
         same !== undefined &&
         same.size === members.size &&
-        (old.kind !== TYPE ||
-          (old.renamedInside?.get(component) ?? component) ===
-            (now.renamedInside?.get(component) ?? component)) &&
+        (old.kind !== TYPE || storedShape(old, component) === storedShape(now, component)) &&
         [...members].every(([key, member]) => {
           const found = same.get(key);
           return found !== undefined && found.identity === member.identity && isSameField(member, found);
@@ -140,12 +146,16 @@ export function namedAsOld(pair: SchemaPair): CompiledSchema {
     module: pair.old.module,
     id: pair.old.id,
     fields: new Map(roots.map(([old, now]) => [old.name, now])),
+    translatable: pairs.flatMap(([, now]) => (now.translatable ? [now] : [])),
     nested: new Map([...nested].map(([name, found]) => [name, found.map(([, now]) => now)])),
   };
 }
 
-/** Returns whether a filter means the same for both fields. What is inside them does not matter. */
-function isComparable(old: CompiledField, now: CompiledField): boolean {
-  const isSame = isSameField({ ...old, shapes: undefined }, { ...now, shapes: undefined });
+/** Returns whether a filter means the same for both fields. It does not compare the members of their objects. */
+export function isComparable(old: CompiledField, now: CompiledField): boolean {
+  const isMoved = old.parent === undefined && now.parent !== undefined;
+  // A field that moved has another stored name, and no other form unless its type has changed.
+  const stored = isMoved && old.forms === undefined && now.forms === undefined ? now.stored : old.stored;
+  const isSame = isSameField({ ...old, stored, shapes: undefined }, { ...now, shapes: undefined });
   return isSame && old.repeated === now.repeated;
 }

@@ -21,7 +21,7 @@ import { AppError, type Fault, invalidParameters, notFound } from "../../kernel/
 import { equal } from "../../kernel/json.ts";
 import type { VisibleEntry } from "../index/visible.ts";
 import type { OrbContext } from "../model/resolve.ts";
-import { counterpartOf, isSameField, namedAsOld, oldView, type SchemaPair } from "./fields.ts";
+import { counterpartOf, isComparable, isSameField, namedAsOld, oldView, type SchemaPair } from "./fields.ts";
 import { asOldFault, type Positions } from "./paths.ts";
 import { type EntryValues, shownAsOld, toOld } from "./values.ts";
 import { type Shaped, type ShapedInput, ShapeRefusal, shapedValues } from "./write.ts";
@@ -119,7 +119,8 @@ async function readPinned(deps: PinnedDeps, live: OrbContext, revision: number):
   const { document, names } = record;
   if (document === null) return null;
   requireReadable(orb, document);
-  const old = compileOrb(document, pinnedNames(document, names, current?.names), true);
+  const now = { document: compiled.document, names: current?.names };
+  const old = compileOrb(document, pinnedNames(document, names, now), true);
   const since = isSameShape(old, compiled)
     ? undefined
     : Math.floor(Date.parse(current?.at ?? head.at) / 1000);
@@ -282,7 +283,7 @@ export class PinnedRequest {
     if (pair === undefined) return [...fields];
     return fields.map((field) => {
       const now = counterpartOf(pair, field);
-      if (now === undefined || !isSameField(field, now) || field.repeated !== now.repeated) {
+      if (now === undefined || !isComparable(field, now)) {
         const message = `must not name "${field.name}", whose type has changed since revision ${revision}`;
         throw invalidParameters([{ path: "/expand", code: "changed_field", message }]);
       }

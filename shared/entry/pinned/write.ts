@@ -5,7 +5,7 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { isMarkup } from "../../definition/rich-text.ts";
 import { unknownField, validateValues } from "../../definition/validate.ts";
-import { allFields, rootOf, TYPE, type Values, withNested } from "../../definition/walk.ts";
+import { allFields, leavesOf, rootOf, TYPE, type Values, withNested } from "../../definition/walk.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { escapeSegment, Faults, pointer, unescapeSegment } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
@@ -104,10 +104,14 @@ export function shapedValues(pair: SchemaPair, revision: number, input: ShapedIn
 
 function overlayOf({ pair, sender }: Writing): Overlay {
   const fields = oldByNow(pair);
+  // A single field became a member of these.
+  const around = new Set(
+    [...fields].flatMap(([now, old]) => (old.parent === undefined ? (now.parent ?? []) : [])),
+  );
+  const isSingle = (field: CompiledField) => fields.get(field)?.list === false || around.has(field);
   return {
     schema: pair.now,
-    isPicked: (field) =>
-      field.list && field.definition.type === "object" && fields.get(field)?.list === false,
+    isPicked: (field) => field.list && field.definition.type === "object" && isSingle(field),
     isFixed: (field) => pair.now.narrowed.any && !rightsIn(field, sender).write,
   };
 }
@@ -273,9 +277,14 @@ function isStructural({ path, code }: Fault, given: EntryValues, known: Compiled
 }
 
 /** Throws if the live definition cannot hold a value of the request, so that the caller would not read it again. */
-function refuseLost({ pair, revision, before }: Writing, after: EntryValues, made: EntryValues): void {
+function refuseLost(writing: Writing, after: EntryValues, made: EntryValues): void {
+  const { pair, revision, before } = writing;
   const back = toOld(pair, pair.now, made);
   const faults = new Faults();
+  for (const trail of removedPlaces(writing, after)) {
+    const message = "is a language or a market that the orb no longer has, so it would be lost";
+    faults.add(`/values${pointer(trail)}`, "not_convertible", message);
+  }
   for (const name of Object.keys(after)) {
     const field = pair.old.fields.get(name);
     if (isSame(before[name], after[name]) || !isConverted(pair, field)) continue;
@@ -286,6 +295,25 @@ function refuseLost({ pair, revision, before }: Writing, after: EntryValues, mad
     if (trail !== undefined) faults.add(`/values${pointer(trail)}`, "not_convertible", message);
   }
   if (faults.any) throw ShapeRefusal.loss(revision, faults.list());
+}
+
+/** Returns the ways to values in languages and markets that the orb has had, and no longer has. */
+function removedPlaces({ pair, before, known }: Writing, after: EntryValues): string[][] {
+  const { old, now } = pair;
+  const isRemoved = (key: string | undefined, had: readonly string[], has: readonly string[]) =>
+    key !== undefined && had.includes(key) && !has.includes(key);
+  if (equal(old.languages, now.languages) && equal(old.markets, now.markets)) return [];
+  const fields = allFields(known).filter(
+    (field) => !equal(before[rootOf(field).name], after[rootOf(field).name]),
+  );
+  return fields.flatMap((field) =>
+    leavesOf(field, after as Values).flatMap(({ language, market, trail }) =>
+      (field.translatable && isRemoved(language, old.languages, now.languages)) ||
+      (field.marketSpecific && isRemoved(market, old.markets, now.markets))
+        ? [trail]
+        : [],
+    ),
+  );
 }
 
 /** Returns the way to the first value that has no counterpart. */
