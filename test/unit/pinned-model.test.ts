@@ -13,7 +13,7 @@ import { pinnedNames, storedNames } from "../../shared/definition/names/resolve.
 import type { StoredNames } from "../../shared/definition/names/stored-names.ts";
 import { validateValues } from "../../shared/definition/validate.ts";
 import { withNames, withStoredNames } from "../../shared/entry/model/names.ts";
-import { counterpartOf } from "../../shared/entry/pinned/fields.ts";
+import { counterpartOf, isSameField } from "../../shared/entry/pinned/fields.ts";
 import { shownAsOld } from "../../shared/entry/pinned/values.ts";
 import { ShapeRefusal, shapedValues } from "../../shared/entry/pinned/write.ts";
 import { equal } from "../../shared/kernel/json.ts";
@@ -79,6 +79,8 @@ const FIRST: Doc = {
     { name: "a", type: "integer" },
     { name: "b", type: "string" },
     { name: "c", type: "string" },
+    { name: "j", type: "json" },
+    { name: "tags", type: "string", list: true },
     {
       name: "seo",
       type: "object",
@@ -231,6 +233,8 @@ function plainValue(draw: Draw, field: Field, components: Doc["components"]): un
       return draw(100) / (draw(2) === 0 ? 1 : 4);
     case "decimal":
       return `${draw(100)}.${draw(2) === 0 ? "00" : "25"}`;
+    case "json":
+      return pick(draw, [{}, [], { a: 1 }, { b: [] }]);
     case "object":
       return objectOf(draw, field.fields ?? [], components);
     default:
@@ -264,6 +268,16 @@ function anyValue(draw: Draw, field: Field, components: Doc["components"]): unkn
   };
   if (!field.translatable) return one();
   return Object.fromEntries(LANGUAGES.filter(() => draw(3) > 0).map((language) => [language, one()]));
+}
+
+/** Returns values with new items in front of those in lists of objects. @param drawn values with these items */
+function withItems(draw: Draw, fields: readonly Field[], values: Values, drawn: Values): Values {
+  for (const { name, type, list, translatable } of fields) {
+    const [before, more] = [values[name], drawn[name]];
+    if (type !== "object" || list !== true || translatable === true || draw(3) === 0) continue;
+    if (Array.isArray(before) && Array.isArray(more)) values[name] = [...more, ...before];
+  }
+  return values;
 }
 
 interface Revision {
@@ -324,18 +338,16 @@ test("a write in an earlier shape loses nothing, and each shape reads back what 
           continue;
         }
         if (act === 1) {
-          const given = objectOf(draw, rest(live.doc).fields, live.doc.components);
+          const fields = rest(live.doc).fields;
+          const drawn = objectOf(draw, fields, live.doc.components);
+          const given = draw(2) === 0 ? drawn : withItems(draw, fields, { ...values }, drawn);
           const checked = validateValues(now, given);
           expect(checked.faults).toEqual([]);
           stored = withStoredNames(now, { values: checked.values as Values }).values;
           continue;
         }
         const revision = pick(draw, revisions) as Revision;
-        const old = schemaOf(
-          revision.document,
-          pinnedNames(revision.document, revision.names, live),
-          true,
-        );
+        const old = schemaOf(revision.document, pinnedNames(revision.document, revision.names, live), true);
         const pair = { old, now };
         const before = shownAsOld(pair, now, values);
         const merge = draw(2) === 0;
@@ -389,6 +401,12 @@ test("a write in an earlier shape loses nothing, and each shape reads back what 
           if (Object.hasOwn(changed, name) || wanted !== undefined)
             expect(same(after[name], expected), `${name} of ${told}`).toBe(true);
           else expect(same(after[name], before[name]), `${name} stays ${told}`).toBe(true);
+          // Empty lists and objects are values.
+          const field = old.fields.get(name);
+          const is = field === undefined ? undefined : counterpartOf(pair, field);
+          const isPlain = field?.shapes === undefined && field?.translatable !== true && !isNone(expected);
+          if (field !== undefined && is?.parent === undefined && is && isPlain && isSameField(field, is))
+            expect(after[name], `${name} is ${told}`).toEqual(expected);
         }
         // Fields that the earlier shape does not have, and those that the write does not name, stay exactly.
         for (const [name, field] of now.fields) {
@@ -415,6 +433,7 @@ test("a write in an earlier shape loses nothing, and each shape reads back what 
   expect(counts.changes).toBeGreaterThan(100);
 });
 
+const isNone = (value: unknown) => value === null || value === undefined;
 const isMap = (value: unknown) => typeof value === "object" && value !== null && !Array.isArray(value);
 function rootName(field: { key: string; parent: unknown }): string {
   return field.parent === undefined ? field.key : rootName(field.parent as typeof field);

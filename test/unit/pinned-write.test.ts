@@ -67,7 +67,10 @@ function changeOf(
     new Set(isEmpty ? [homeKey(homeOf("CONTENT", "s"))] : []),
   );
   const live = compileOrb(second, names);
-  const old = compileOrb(first, pinnedNames(first, undefined, { document: second, names }), true).schema("m", "s");
+  const old = compileOrb(first, pinnedNames(first, undefined, { document: second, names }), true).schema(
+    "m",
+    "s",
+  );
   const now = live.schema("m", "s");
   if (old === undefined || now === undefined) throw new Error("no schema");
   return caseOf({ old, now }, live);
@@ -373,7 +376,8 @@ it("keeps what the caller may not set if a PUT omits it", () => {
 });
 
 it("shows the first item of a list that a field moved into", () => {
-  const seo = (list: boolean, more: object) => object("seo", [text("summary"), text("robots")], { list, ...more });
+  const seo = (list: boolean, more: object) =>
+    object("seo", [text("summary"), text("robots")], { list, ...more });
   const document = (...fields: object[]) =>
     checkDocument({
       id: "shop",
@@ -397,7 +401,9 @@ it("shows the first item of a list that a field moved into", () => {
     ],
   };
   expect(show(base)).toEqual({ blurb: "A", seo: { robots: "r" } });
-  expect(write(base, { blurb: "C" }).values).toEqual({ seo: [{ ...base.seo[0], summary: "C" }, base.seo[1]] });
+  expect(write(base, { blurb: "C" }).values).toEqual({
+    seo: [{ ...base.seo[0], summary: "C" }, base.seo[1]],
+  });
   expect(write(base, { seo: { robots: "s" } }).values).toEqual({
     seo: [{ ...base.seo[0], robots: "s" }, base.seo[1]],
   });
