@@ -178,6 +178,27 @@ test("keeps every one of many batches that come at the same moment", async () =>
   expect(body.values.sold).toBe(1 + count);
 });
 
+test("keeps every one of many keyed updates of different entries that come at the same moment", async () => {
+  const count = 40;
+  const ids: string[] = [];
+  for (let at = 0; at < count; at++) ids.push(await slot(`keyed ${at}`));
+  const set = await opened();
+  const update = (id: string, at: number) =>
+    as(
+      root,
+      "PATCH",
+      `${slots}/${id}?change=${set}`,
+      { values: { sold: at } },
+      { "if-match": '"1"', "idempotency-key": `many-${set}-${at}` },
+    );
+  const all = await Promise.all(ids.map(update));
+  expect(all.map(({ status }) => status)).toEqual(Array(count).fill(200));
+  expect(await entriesIn(set)).toBe(count);
+  // A repeated request writes nothing.
+  const again = await Promise.all(ids.map(update));
+  expect(again.map(({ body }) => [body.revision, body.values.sold])).toEqual(ids.map((_, at) => [2, at]));
+});
+
 test("writes an entry that has just left the set, and two entries with the same file", async () => {
   const back = await slot("back");
   const set = await opened();

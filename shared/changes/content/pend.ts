@@ -238,15 +238,18 @@ async function storeVersion(
   const renewed = async (error: unknown) => {
     if (!isConflict(error)) return false;
     const before = [view.record.seq, view.content.seq, seq];
-    const [now] = await Promise.all([
+    const [now, claimed] = await Promise.all([
       deps.store.get(stream, subjects.changeVersion(view.id, address)),
+      idempotency === undefined ? null : deps.store.get(stream, idempotency.subject),
       view.renew(),
     ]);
+    // An earlier request with the same Idempotency-Key has written. Its response is the one of this request.
+    if (claimed !== null && claimed.size > 0) return false;
     const isGone = now === null || now.size === 0;
     seq = now?.seq ?? 0;
     // A version that has left the set leaves a message for a moment, which a new version replaces.
     const isSame = equal(before, [view.record.seq, view.content.seq, seq]);
-    return (isGone ? expected === undefined : seq === expected) && !isSame && idempotency === undefined;
+    return (isGone ? expected === undefined : seq === expected) && !isSame;
   };
   const policy = { attempts: ATTEMPTS, after: renewed, pauseMs: () => Math.random() * PAUSE_MS };
   return retry(policy, async () => {
