@@ -224,7 +224,7 @@ export async function fillDirectus(url: string, token: string): Promise<Directus
   for (const one of RELATIONS) await send("/relations", one);
   const permission = { policy: PUBLIC_POLICY, action: "read", fields: ["*"] };
   // Without a licence, Directus 12 lets a policy read all of a collection or nothing.
-  for (const collection of ["posts", "tags"])
+  for (const collection of ["posts", "tags", ...PARTS])
     await send("/permissions", { ...permission, collection, permissions: {} });
   await fillRoles(send);
   const { id: folder } = await send("/folders", { name: "Photos" });
@@ -235,6 +235,9 @@ export async function fillDirectus(url: string, token: string): Promise<Directus
   return content;
 }
 
+/** Collections whose items are part of posts. */
+const PARTS = ["posts_files", "posts_tags", "posts_posts", "posts_translations", "posts_sections"];
+
 /** Writers may do everything with posts, and read authors. */
 async function fillRoles(send: (path: string, body: unknown) => Promise<Item>): Promise<void> {
   const { id: policy } = await send("/policies", { name: "Writing", app_access: true });
@@ -243,7 +246,8 @@ async function fillRoles(send: (path: string, body: unknown) => Promise<Item>): 
   await send("/access", { role, policy });
   const whole = { policy, permissions: {}, fields: ["*"] };
   for (const action of ["create", "read", "update", "delete"])
-    await send("/permissions", { ...whole, action, collection: "posts" });
+    for (const collection of ["posts", ...PARTS])
+      await send("/permissions", { ...whole, action, collection });
   await send("/permissions", { ...whole, action: "read", collection: "authors" });
 }
 

@@ -5,10 +5,19 @@ import type { AddressInfo } from "node:net";
 
 export type RecordedAnswer = { json: unknown } | { base64: string; type: string };
 
-/** Answers of a product by path and query. @param name file in `test/fixtures`, without `.json` */
-export async function serveRecorded(name: string, token: string) {
+/**
+ * Answers of a product by path and query.
+ * @param name file in `test/fixtures`, without `.json`
+ * @param change changes answers before they are served
+ */
+export async function serveRecorded(
+  name: string,
+  token: string,
+  change: (answers: Record<string, RecordedAnswer>) => void = () => undefined,
+) {
   const path = new URL(`../fixtures/${name}.json`, import.meta.url);
   const answers = JSON.parse(readFileSync(path, "utf8")) as Record<string, RecordedAnswer>;
+  change(answers);
   const missed = new Set<string>();
   const server = createServer(({ url = "/", headers }, response) => {
     const answer = answers[url];

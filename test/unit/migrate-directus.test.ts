@@ -27,6 +27,12 @@ test.each([
   ["some fields", [permission({}, ["title"])], "admin"],
   ["what has another value", [permission({ kind: { _eq: "a" } })], "admin"],
   ["what is published and has another value", [permission({ _and: [isPublished, { kind: {} }] })], "admin"],
+  ["what meets a condition beside a list", [permission({ _and: [isPublished], author: {} })], "admin"],
+  [
+    "what has another condition on the state",
+    [permission({ status: { ...isPublished.status, _in: [] } })],
+    "admin",
+  ],
   ["another collection", [{ ...permission({}), collection: "pages" }], undefined],
 ] as const)("everyone may read %s: %j becomes %s", (_, permissions, expected) => {
   const losses: Loss[] = [];
@@ -97,8 +103,10 @@ test("a role may do with a collection what its permissions allow as a whole, and
   expect(accessTo("posts", [careful, open], undefined, losses)).toEqual({ read: "public" });
   expect(losses.slice(1).map(({ at, became }) => [at, became])).toEqual([
     ["collection posts, update for writers", "writers may not"],
-    ["collection posts, create for everyone", "only accounts may"],
+    ["collection posts, create for public", "only accounts may"],
   ]);
+  // A part of the items for a role does not become open as a whole, whatever readers the command is given.
+  expect(accessTo("posts", [guests], undefined, [])).toEqual({ read: "admin" });
   // A part of the items for everyone, and all of them for a role.
   const part = holder("public", [{ fields: ["title"] }]);
   expect(accessTo("posts", [part, writers], undefined, [])?.read).toEqual(["writers"]);

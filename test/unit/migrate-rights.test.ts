@@ -14,8 +14,8 @@ test.each<[string, string[], Record<string, unknown> | undefined]>([
   ["roles that read", ["editors read", "writers read"], { read: ["editors", "writers"] }],
   [
     "writers",
-    ["editors create", "user update"],
-    { create: ["editors"], update: ["user"], publish: ["user"] },
+    ["user read", "editors create", "user update"],
+    { read: "user", create: ["editors"], update: ["user"], publish: ["user"] },
   ],
   ["writers without an account", ["public delete", "editors delete"], { delete: ["editors"] }],
 ])("makes access rules of %s", (_, rights, access) => {
@@ -24,7 +24,7 @@ test.each<[string, string[], Record<string, unknown> | undefined]>([
     return { caller, act: act as Right["act"] };
   });
   const told: string[] = [];
-  expect(accessOf(all, (act) => told.push(act))).toEqual(access);
+  expect(accessOf(all, false, ({ act }) => told.push(act))).toEqual(access);
   expect(told).toEqual(rights.includes("public delete") ? ["delete"] : []);
 });
 
@@ -98,4 +98,15 @@ test("carries the roles of Strapi with what they may do", async () => {
   const lines = model.losses.map(({ at, became }) => `${at}: ${became}`);
   expect(lines).toContain("role Editors, its accounts: the role: invite people with it");
   expect(lines).toContain("content type api::post.post, create for Public: only accounts may");
+});
+
+test("gives the right to change entries only to those who may read all of them", () => {
+  const told: string[] = [];
+  const published: Right = { caller: "public", act: "read", isPublishedOnly: true };
+  const update: Right = { caller: "editors", act: "update" };
+  expect(accessOf([published, update], false, ({ caller, act }) => told.push(`${caller} ${act}`))).toEqual({
+    read: "public",
+  });
+  expect(told).toEqual(["editors update"]);
+  expect(accessOf([], true, () => undefined)).toEqual({ read: "admin" });
 });

@@ -56,14 +56,18 @@ export const keyOf = ({ schema, id }: { schema: string; id: string }): string =>
 /** Returns the full name of a schema in references. */
 export const refOf = (orb: string, schema: string): string => `${orb}/${MODULE}/${schema}`;
 
-/** Returns the name of a file in rows: its path if the folder has it, otherwise its address. */
+/** Returns the name of a file in rows: its path if the folder has it, otherwise its address. Hidden files are none. */
 export function nameOf({ path, address }: SourceFile, folder: string | undefined): string | undefined {
-  if (path === undefined) return address;
+  if (path === undefined || isHidden(path)) return address;
   if (address === undefined) return path;
   const root = resolve(folder ?? ".");
   const full = resolve(root, path);
   return folder !== undefined && full.startsWith(root + sep) && existsSync(full) ? path : address;
 }
+
+/** Returns whether a path leads to a file like `.env`, or out of its folder. */
+const isHidden = (path: string): boolean =>
+  path.split(/[\\/]/).some((part) => part.startsWith(".") && part !== ".");
 
 /**
  * Makes the row of an entry.

@@ -9,7 +9,15 @@ export interface Right {
   /** `public`: everyone. `user`: everyone who has signed in. Otherwise a role of the orb. */
   caller: string;
   act: Act;
+  /** Whether it is only for entries that are published. */
+  isPublishedOnly?: boolean;
 }
+
+/** Why people without an account get no right to write. */
+const NO_ACCOUNT = "people without an account cannot write";
+/** Why those who may not read all entries get no right to change them. */
+const SEES_ALL =
+  "who may change the entries of an orb also reads all of them, with drafts and earlier revisions";
 
 /** Maximum roles of an orb. */
 const MOST = 50;
@@ -68,26 +76,39 @@ function idOf(name: string): string {
 /**
  * Returns the access rules of a schema. Without a rule for an action, the default of the platform counts: only admins.
  * Callers with the right to change entries may also publish them: the other systems publish the writes of their APIs.
- * @param tell called with what people without an account may do, other than reading
+ * @param isPart whether someone may read a part of the entries or fields: that must not become open as a whole
+ * @param tell called with the rights that an orb cannot give without giving more
  * @returns undefined if no caller has a right
  */
 export function accessOf(
   rights: readonly Right[],
-  tell: (act: Act) => void,
+  isPart: boolean,
+  tell: (right: Right, why: string) => void,
 ): Record<string, string | readonly string[]> | undefined {
   const callersOf = (act: Act): string[] => [
     ...new Set(rights.filter((one) => one.act === act).map(({ caller }) => caller)),
   ];
+  const sees = new Set(
+    rights.filter((one) => one.act === "read" && one.isPublishedOnly !== true).map(({ caller }) => caller),
+  );
+  const whyNot = (act: Act, caller: string): string | undefined => {
+    if (caller === "public") return NO_ACCOUNT;
+    return act !== "update" || ["public", "user", caller].some((one) => sees.has(one)) ? undefined : SEES_ALL;
+  };
   // Each role of an orb includes the rights of `user`.
   const shortest = (callers: readonly string[]) => (callers.includes("user") ? ["user"] : callers);
   const readers = callersOf("read");
   const access: Record<string, string | readonly string[]> = {};
   if (readers.includes("public")) access.read = "public";
   else if (readers.length > 0) access.read = readers.includes("user") ? "user" : readers;
+  else if (isPart) access.read = "admin";
   for (const act of ["create", "update", "delete"] as const) {
-    const all = callersOf(act);
-    if (all.includes("public")) tell(act);
-    const callers = shortest(all.filter((one) => one !== "public"));
+    const kept = callersOf(act).filter((caller) => {
+      const why = whyNot(act, caller);
+      if (why !== undefined) tell({ caller, act }, why);
+      return why === undefined;
+    });
+    const callers = shortest(kept);
     if (callers.length === 0) continue;
     access[act] = callers;
     if (act === "update") access.publish = callers;

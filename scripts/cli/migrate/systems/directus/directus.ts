@@ -12,7 +12,7 @@ import {
   type SourceOptions,
 } from "../../model/source.ts";
 import { draftOf } from "../../model/values.ts";
-import { directusRoles } from "./access.ts";
+import { directusRoles, limitOf, withLimits } from "./access.ts";
 import type { Field } from "./fields.ts";
 import { type Collection, type Described, dataIn, FILES, Model } from "./model.ts";
 import { listLimitOf } from "./relations.ts";
@@ -53,8 +53,10 @@ async function describe(api: Api): Promise<Described> {
   const isEveryone = ({ role, user }: Item) => (role ?? null) === null && (user ?? null) === null;
   const open = access.filter(isEveryone).map(({ policy }) => String(policy));
   const roles = dataIn(await readApi(api, "/roles?limit=-1&fields=id,name,parent&sort=name"));
-  const permissions = dataIn(await readApi(api, "/permissions?limit=-1"));
-  const policies = dataIn(await readApi(api, "/policies?limit=-1&fields=id,name,admin_access"));
+  const policies = dataIn(
+    await readApi(api, "/policies?limit=-1&fields=id,name,admin_access,ip_access,enforce_tfa"),
+  );
+  const permissions = withLimits(dataIn(await readApi(api, "/permissions?limit=-1")), policies);
   return {
     ...{ collections, fields, relations },
     permissions: permissions.filter(({ policy }) => open.includes(String(policy))),
@@ -65,6 +67,10 @@ async function describe(api: Api): Promise<Described> {
         return own.length === 0 || own.some(({ user }) => (user ?? null) !== null);
       })
       .map((one) => textIn(one, "name") ?? ""),
+    limited: policies.flatMap((one) => {
+      const why = limitOf(one);
+      return why === undefined ? [] : [{ name: textIn(one, "name") ?? "", why }];
+    }),
   };
 }
 

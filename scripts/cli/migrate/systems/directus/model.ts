@@ -10,7 +10,7 @@ import type {
   SourceDocument,
 } from "../../model/source.ts";
 import { htmlComponents } from "../html.ts";
-import { accessTo, type DirectusRole, type Holder } from "./access.ts";
+import { accessTo, type DirectusRole, type Holder, type Part } from "./access.ts";
 import { type Field, isSecret, specialsOf, valueField } from "./fields.ts";
 import { Relations, type Way } from "./relations.ts";
 import { type States, statesOf } from "./states.ts";
@@ -27,6 +27,8 @@ export interface Described {
   roles: readonly DirectusRole[];
   /** Names of policies that give rights to some accounts alone. */
   policies: readonly string[];
+  /** Policies that count only under a condition. */
+  limited: readonly { name: string; why: string }[];
 }
 
 export interface Collection {
@@ -97,6 +99,8 @@ export class Model {
         ...{ kind: "model", at: `policy ${name}`, became: "left out" },
         why: "no role has it, or some accounts have it beside their roles",
       });
+    for (const { name, why } of described.limited)
+      this.losses.push({ kind: "model", at: `policy ${name}`, why, became: "left out" });
     for (const { id, name, isAdmin } of described.roles)
       if (isAdmin || this.#roles.has(id))
         this.losses.push({
@@ -365,7 +369,7 @@ export class Model {
   #schemaOf(collection: Collection): SchemaDefinition {
     const { id, schema, source, fields, translated, states } = collection;
     const definitions = [...fields, ...(translated?.fields ?? [])].map(({ definition }) => definition);
-    const access = accessTo(id, this.#holders, states, this.losses);
+    const access = accessTo(id, this.#holders, states, this.losses, partsOf(collection));
     const note = textIn(source, "meta", "note") ?? "";
     return {
       ...{ id: schema, name: id, ...(note === "" ? {} : { description: note.slice(0, 5_000) }) },
@@ -374,6 +378,14 @@ export class Model {
     };
   }
 }
+
+/** Returns the collections that are no schemas, because their items are part of the entries of this one. */
+const partsOf = ({ fields, translated }: Collection): Part[] =>
+  [translated, ...fields].flatMap((one) =>
+    one?.way !== undefined && "through" in one.way
+      ? [{ collection: one.way.through, back: one.way.back }]
+      : [],
+  );
 
 /** Returns whether people choose the values of a primary key. */
 const isChosenKey = (field: Item): boolean =>

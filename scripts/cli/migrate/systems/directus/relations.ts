@@ -12,10 +12,11 @@ export type Way =
   /** To items that refer back, in the order of one of their fields. */
   | { kind: "back"; from: string; sort: string | undefined }
   /** To items over the items of a junction collection. */
-  | { kind: "many"; through: string; field: string; target: string; sort: string | undefined }
+  | { kind: "many"; through: string; back: string; field: string; target: string; sort: string | undefined }
   | {
       kind: "manyAny";
       through: string;
+      back: string;
       field: string;
       collectionField: string;
       targets: readonly string[];
@@ -49,11 +50,11 @@ export class Relations {
     const other = this.#all.find((one) => one.collection === through && one.field === field);
     const way = field === undefined || other === undefined ? undefined : forward(other);
     if (field === undefined || way === undefined) return { kind: "back", from: through, sort };
-    if (way.kind === "any") return { ...way, kind: "manyAny", through, field, sort };
+    if (way.kind === "any") return { ...way, kind: "manyAny", through, back, field, sort };
     if (way.kind !== "one") return { kind: "back", from: through, sort };
     if (special.includes("translations"))
       return { kind: "translations", through, back, language: field, languages: way.target };
-    return { kind: "many", through, field, target: way.target, sort };
+    return { kind: "many", through, back, field, target: way.target, sort };
   }
 
   /** Returns the fields of a collection that only connect other items. */

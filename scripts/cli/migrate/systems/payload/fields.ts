@@ -115,8 +115,11 @@ function fieldOf(
   const shape = shapeOf(source, type, blocks, tell, context);
   if (shape === undefined) return undefined;
   const isList = source.hasMany === true || type === "array";
+  const isRestricted = textIn(source, "access", "read") !== undefined;
+  if (isRestricted) tell("code says who may read it", "a field that admins read");
   const definition: FieldDefinition = {
     ...{ name: names.of(id), type: kind ?? "json" },
+    ...(isRestricted ? { access: { read: ["admin"] } } : {}),
     ...(isList ? { list: true } : {}),
     ...(isLocalized ? { translatable: true } : {}),
     ...(inner.length === 0 ? {} : { fields: inner.map((one) => one.definition) }),

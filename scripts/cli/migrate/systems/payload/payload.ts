@@ -1,6 +1,6 @@
 /** Reads an export of Payload: the configuration of its collections and globals, and their documents. */
 import { stat } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { isObject } from "../../../../../shared/kernel/json.ts";
 import { CommandError } from "../../../command/context.ts";
 import { languageOf, Names } from "../../model/names.ts";
@@ -75,7 +75,7 @@ export async function openPayload({ source }: SourceOptions): Promise<Source> {
     );
   const payload = new Payload(config, rest);
   return {
-    ...{ document: payload.document, losses: payload.losses, folder: dirname(path) },
+    ...{ document: payload.document, losses: payload.losses },
     async *entries(schema) {
       yield* payload.entries(schema);
     },
@@ -235,6 +235,8 @@ class Payload {
       if (isGlobal) tell(`global ${slug}`, "schemas have no limit of one entry", "a schema with one entry");
       if (isTrue(source.auth))
         tell(`collection ${slug}, passwords and sessions`, "Payload does not show them");
+      if (isTrue(source.trash)) tell(`collection ${slug}, its trash`, "the export does not have it");
+      if (isTrue(source.auth)) tell(`collection ${slug}, API keys`, "they are secrets of Payload");
       if (isFile(source))
         tell(
           `collection ${slug}, sizes and focal points`,
@@ -293,7 +295,9 @@ class Payload {
       textIn(doc, "url"),
       textIn(this.#config, "serverURL"),
     ];
-    const address = url?.startsWith("/") === true ? (server ? `${server}${url}` : undefined) : url;
+    const full = url?.startsWith("/") === true ? `${server ?? ""}${url}` : url;
+    // Anything else would be a path on this computer, which the name of the file says alone.
+    const address = full !== undefined && /^https?:\/\//i.test(full) ? full : undefined;
     return name === undefined ? values : { ...values, [CONTENT]: new SourceFile(address, name) };
   }
 }

@@ -159,6 +159,7 @@ export class Model {
     for (const { id, name } of this.#described.roles)
       if (this.#roles.has(id))
         tell(`role ${name}, its accounts`, NO_ACCOUNTS, "the role: invite people with it");
+    this.#tellOtherRights();
     tell(
       "createdBy, updatedBy, updatedAt, publishedAt",
       "the API of Strapi does not show them, or the platform sets them",
@@ -215,30 +216,93 @@ export class Model {
   /** Returns the access rules of a content type; undefined if Strapi has no rights without a token of its API. */
   #accessOf({ uid, isSingle }: ContentType): SchemaDefinition["access"] {
     if (uid === USER) return { read: "admin" };
-    const { everyone, users, roles } = this.#described;
-    const callers = [
-      { caller: "public", rights: everyone },
-      { caller: "user", rights: users },
-      ...roles.flatMap(({ id, rights }) => {
-        const caller = this.#roles.get(id)?.id;
-        return caller === undefined ? [] : [{ caller, rights }];
-      }),
-    ];
+    const { everyone } = this.#described;
     // Everyone who knows the address of a file of Strapi can download it.
     if (uid === FILE) {
       const isOpen = this.types.some((one) => one.uid !== FILE && actsOf(everyone, one).includes("read"));
       return isOpen ? { read: "public" } : undefined;
     }
-    const all = callers.flatMap(({ caller, rights }): Right[] =>
-      actsOf(rights, { uid, isSingle }).map((act) => ({ caller, act })),
-    );
-    return accessOf(all, (act) =>
-      this.losses.push({
-        ...{ kind: "model", at: `content type ${uid}, ${act} for Public`, became: "only accounts may" },
-        why: "people without an account cannot write",
-      }),
-    );
+    const type = { uid, isSingle };
+    const isOpen = actsOf(everyone, type).includes("read");
+    const tell = (act: Act, name: string, why: string, became = `${name} may not`) =>
+      void this.losses.push({ kind: "model", at: `content type ${uid}, ${act} for ${name}`, why, became });
+    const rights = this.#holders.flatMap(({ caller, name, rights: own }): Right[] => {
+      const acts = actsOf(own, type);
+      if (!isOpen && !acts.includes("read") && readsIn(own, type).length > 0)
+        tell("read", name, `Strapi allows only ${readsIn(own, type).join(", ")}`);
+      return acts.flatMap((act) => {
+        const narrower = caller === "user" && !(act === "read" && isOpen) ? this.#without(act, type) : [];
+        if (narrower.length === 0) return [{ caller, act }];
+        const why = `roles of an orb have the rights of all accounts, and ${narrower.join(", ")} may not`;
+        tell(act, name, why, "accounts without a role may not");
+        return [];
+      });
+    });
+    const isPart = this.#holders.some((one) => readsIn(one.rights, type).length > 0);
+    return accessOf(rights, isPart, ({ caller, act }, why) => {
+      const name = this.#holders.find((one) => one.caller === caller)?.name ?? caller;
+      tell(act, name, why, caller === "public" ? "only accounts may" : undefined);
+    });
   }
+
+  /** Returns who has rights. An account of Strapi has those of its one role, which may be Authenticated. */
+  get #holders(): { caller: string; name: string; rights: unknown }[] {
+    const { everyone, users, roles } = this.#described;
+    return [
+      { caller: "public", name: "Public", rights: everyone },
+      { caller: "user", name: "Authenticated", rights: users },
+      ...roles.flatMap(({ id, name, rights }) => {
+        const caller = this.#roles.get(id)?.id;
+        return caller === undefined ? [] : [{ caller, name, rights }];
+      }),
+    ];
+  }
+
+  /** Returns the names of the further roles that lack a right. */
+  #without(act: Act, type: Pick<ContentType, "uid" | "isSingle">): string[] {
+    return this.#described.roles
+      .filter(({ rights }) => !actsOf(rights, type).includes(act))
+      .map(({ name }) => name);
+  }
+
+  /** Tells rights to other actions than those of the entries of content types. */
+  #tellOtherRights(): void {
+    const known = new Set(this.types.map(({ uid }) => uid));
+    for (const { name, rights } of this.#holders) {
+      const others = actionsIn(rights).filter(
+        ([api, controller, action]) =>
+          !(known.has(`${api}.${controller}`) && ACTIONS.includes(action)) &&
+          // An orb has a sign-in and accounts of its own.
+          !(api === "plugin::users-permissions" && (controller === "auth" || action === "me")),
+      );
+      if (others.length === 0) continue;
+      this.losses.push({
+        ...{ kind: "model", at: `role ${name}, other rights`, became: "left out" },
+        why: `there is no counterpart of ${others.map((one) => one.join(".")).join(", ")}`.slice(0, 1_000),
+      });
+    }
+  }
+}
+
+/** Actions of the entries of a content type. */
+const ACTIONS = ["find", "findOne", "create", "update", "delete"];
+
+/** Returns the actions that a role may do: API, controller and action. */
+function actionsIn(rights: unknown): [string, string, string][] {
+  const entriesOf = (value: unknown) => Object.entries(isObject(value) ? value : {});
+  return entriesOf(member(rights, "permissions")).flatMap(([api, one]) =>
+    entriesOf(member(one, "controllers")).flatMap(([controller, actions]) =>
+      entriesOf(actions).flatMap(([action, state]): [string, string, string][] =>
+        member(state, "enabled") === true ? [[api, controller, action]] : [],
+      ),
+    ),
+  );
+}
+
+/** Returns which of the two actions of reading a role may do. */
+function readsIn(rights: unknown, { uid }: Pick<ContentType, "uid">): string[] {
+  const own = actionsIn(rights).filter(([api, controller]) => `${api}.${controller}` === uid);
+  return ["find", "findOne"].filter((name) => own.some(([, , action]) => action === name));
 }
 
 /** Returns what a role may do with the documents of a content type. */
