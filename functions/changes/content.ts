@@ -101,7 +101,8 @@ function addPublication(place: ChangeRoutes): void {
     path: `${paths.one}/revert` as const,
     operationId: `revertChange${suffix}`,
     summary: "Take back what a change set has published",
-    description: "Opens a new set, which is reviewed and published like any other.",
+    description:
+      "Opens a new set, which is reviewed and published like any other. What has no room in it, or is taken out of it, can be taken back by another request.",
     request: { params: SetParams },
     responses: { 201: json("The new set", ChangeView, { ...RevisionTag, ...Location }) },
     problems: [400, ...PROBLEMS, 409, 413, 422, 429, 507],
@@ -144,11 +145,11 @@ function addUndo(place: ChangeRoutes): void {
     const { context, caller } = await within(place, c);
     const { sets, more } = await publishedWith(c.var.deps, caller, context, tokenId);
     const title = `Take back: API token ${tokenId}`.slice(0, LONGEST.title);
-    const set = await undoSets(c.var.deps, caller, context, { sets, title });
+    const { set, isWhole } = await undoSets(c.var.deps, caller, context, { sets, title });
     c.header("etag", revisionTag(set.revision));
     c.header("location", `${all.replace("{orbId}", orbId)}/${set.id}`);
     const view = changeView(reviewed(context, set, await readContent(c.var.deps, context, set)));
-    return c.json({ ...view, more }, 201);
+    return c.json({ ...view, more: more || !isWhole }, 201);
   });
 }
 

@@ -135,6 +135,10 @@ const members = {
     .optional()
     .openapi({ description: "Ids of the sets of an API token that this one takes back" }),
   revertedBy: z.string().optional().openapi({ description: "Id of the set that took this one back" }),
+  revertedInPart: z
+    .array(z.string())
+    .optional()
+    .openapi({ description: "Ids of the sets that took some of its entries back" }),
 };
 
 export const ListedChange = z.object(members).openapi("ListedChangeSet");
@@ -162,7 +166,9 @@ export const ChangeView = z
   .openapi("ChangeSet");
 
 export const UndoneToken = ChangeView.extend({
-  more: z.boolean().openapi({ description: "Whether the token may have earlier sets that this one leaves" }),
+  more: z.boolean().openapi({
+    description: "Whether there may be entries or earlier sets of the token that this one leaves",
+  }),
 }).openapi("UndoneToken");
 
 export const ChangePage = listOf(ListedChange).openapi("ChangeSetList");
@@ -224,10 +230,19 @@ export function commentView(stored: SetComment): z.infer<typeof CommentView> {
 
 export function listedChange(set: ChangeSet): z.infer<typeof ListedChange> {
   const { v: _, act: _act, plan, refused = null, ...others } = set;
-  const { description = null, approvals, rejection = null, published = null, undoes, ...rest } = others;
+  const {
+    description = null,
+    approvals,
+    rejection = null,
+    published = null,
+    undoes,
+    revertedInPart,
+    ...rest
+  } = others;
   return {
     ...rest,
     ...(undoes === undefined ? {} : { undoes: [...undoes] }),
+    ...(revertedInPart === undefined ? {} : { revertedInPart: [...revertedInPart] }),
     description,
     publishAt: plan?.at ?? null,
     plannedBy: plan?.by.sub ?? null,

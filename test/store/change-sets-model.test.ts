@@ -64,6 +64,10 @@ interface ModelSet {
   versions: Map<string, Version>;
   done: Map<string, Done>;
   reverts?: string;
+  /** The entries that it takes back. */
+  takes?: string[];
+  /** The sets that took back some of its entries. */
+  parts?: string[];
 }
 
 interface Model {
@@ -165,8 +169,20 @@ function applyPublish(model: Model, id: string): string {
   }
   set.state = "PUBLISHED";
   const other = set.reverts === undefined ? undefined : model.sets.get(set.reverts);
-  if (other?.state === "PUBLISHED") other.state = "REVERTED";
+  if (other?.state !== "PUBLISHED") return "ok";
+  const inOther = inEffect(model, other);
+  const left = set.takes?.some((entry) => !set.versions.has(entry) && inOther.has(entry));
+  if (left === true) other.parts = [...(other.parts ?? []), id];
+  else other.state = "REVERTED";
   return "ok";
+}
+
+/** Returns what a set did with its entries, without those that published sets have taken back. */
+function inEffect(model: Model, { done, parts = [] }: ModelSet): Map<string, Done> {
+  const rest = new Map(done);
+  for (const part of parts.map((id) => model.sets.get(id) as ModelSet))
+    if (part.state === "PUBLISHED") for (const entry of inEffect(model, part).keys()) rest.delete(entry);
+  return rest;
 }
 
 /** Returns the version that takes back what a publication did; undefined if there is nothing to do. */
@@ -179,6 +195,7 @@ function undoing(entry: Entry, { act, revision, values, before }: Done): Version
   const base = { revision, live: act === "publish", values };
   if (before === null) return { act: "delete", base, values: {}, edited: false };
   const isSame = NAMES.every((name) => before.values[name] === values[name]);
+  if (before.status !== "PUBLISHED" && isSame && entry.status !== "PUBLISHED") return undefined;
   if (before.status !== "PUBLISHED")
     return { act: "unpublish", base, values: before.values, edited: !isSame };
   if (act === "publish" && isSame) return undefined;
@@ -359,15 +376,16 @@ async function reverting(model: Model, id: string): Promise<void> {
   const set = model.sets.get(id) as ModelSet;
   const versions = new Map<string, Version>();
   if (set.state === "PUBLISHED")
-    for (const [entry, done] of set.done) {
+    for (const [entry, done] of inEffect(model, set)) {
       const version = undoing(model.entries.get(entry) as Entry, done);
       if (version !== undefined) versions.set(entry, version);
     }
   const expected = set.state !== "PUBLISHED" ? "wrong_state" : versions.size === 0 ? "change_empty" : "ok";
   const made = revertSet(deps, caller, orb, { set: id });
   expect(await outcomeOf(made), `revert ${id}`).toBe(expected);
-  if (expected === "ok")
-    model.sets.set((await made).id, { state: "OPEN", versions, done: new Map(), reverts: id });
+  if (expected !== "ok") return;
+  const takes = [...versions.keys()];
+  model.sets.set((await made).id, { state: "OPEN", versions, done: new Map(), reverts: id, takes });
 }
 
 const valuesFor = (random: Random): Values => ({ [random.pick(NAMES)]: random.below(4) });

@@ -1,9 +1,10 @@
 /** Sets that take back everything that an API token has published. */
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
-import { contentOf } from "../../shared/changes/content/content.ts";
+import { contentOf, readContent } from "../../shared/changes/content/content.ts";
 import { publishSet } from "../../shared/changes/content/publish.ts";
 import { revertSet } from "../../shared/changes/content/revert.ts";
+import { takeOut } from "../../shared/changes/content/take-out.ts";
 import { undoSets } from "../../shared/changes/content/undo.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
 import { requireSet } from "../../shared/changes/record/record.ts";
@@ -38,12 +39,18 @@ async function patch(set: string, id: string, values: object): Promise<void> {
   const within = await into(set);
   await updateEntry(within.deps, admin, { ...context, id, values, merge: true, into: within.into });
 }
+async function createdIn(within: Awaited<ReturnType<typeof writingInto>>): Promise<string> {
+  const entry = { module: "catalog", schema: "product", values: { title: { en: "New" } } };
+  const made = await createEntry(within.deps, admin, { ...context, ...entry, into: within.into });
+  return made.snapshot.id;
+}
 const publish = (set: string) => publishSet(deps, admin, { ...context, set });
 const live = (id: string, values: object) =>
   updateEntry(deps, admin, { ...context, id, values, merge: true, publish: true });
 async function undone(token: string) {
   const { sets, more } = await publishedWith(deps, caller, orb, token);
-  return { set: await undoSets(deps, caller, orb, { sets, title: "Undo" }), more };
+  const { set, isWhole } = await undoSets(deps, caller, orb, { sets, title: "Undo" });
+  return { set, more: more || !isWhole };
 }
 const headOf = async (id: string) => (await loadEntry(deps, "shop", id))?.head;
 const stateOf = async (set: string) => (await requireSet(deps, "shop", set)).set;
@@ -161,6 +168,63 @@ describe("the undo of a token", () => {
     const { set } = await undone("t6");
     await publish(set.id);
     expect(storedValues(await headOf(id)).count).toBe(0);
+  });
+
+  it("leaves for another undo what does not fit into one set, or was taken out of it", async () => {
+    const made: string[] = [];
+    for (let round = 0; round < 2; round++) {
+      const set = await opened(agent("large"));
+      const into = await writingInto(deps, caller, orb, set);
+      for (let index = 0; index < 15; index++) made.push(await createdIn(into));
+      await publish(set);
+    }
+    const { sets } = await publishedWith(deps, caller, orb, "large");
+    const first = await undone("large");
+    const { content } = await readContent(deps, "shop", first.set.id);
+    expect([first.more, content.items.length, content.takes?.length]).toEqual([false, 30, 30]);
+    const ofNewest = new Set(
+      (await readContent(deps, "shop", sets[0]?.id ?? "")).content.items.map(({ id }) => id),
+    );
+    for (const id of made.filter((one) => ofNewest.has(one)).slice(0, 5))
+      await takeOut(deps, caller, orb, { set: first.set.id, entry: id });
+    await publish(first.set.id);
+    expect(await stateOf(sets[0]?.id ?? "")).toMatchObject({
+      state: "PUBLISHED",
+      revertedInPart: [first.set.id],
+    });
+    expect(await stateOf(sets[1]?.id ?? "")).toMatchObject({ state: "REVERTED", revertedBy: first.set.id });
+    const second = await undone("large");
+    expect([second.more, second.set.undoes]).toEqual([false, [sets[0]?.id]]);
+    expect((await readContent(deps, "shop", second.set.id)).content.items).toHaveLength(5);
+    await publish(second.set.id);
+    expect((await stateOf(sets[0]?.id ?? "")).state).toBe("REVERTED");
+    for (const id of made) expect((await headOf(id))?.status).toBe("DELETED");
+    // The second set is taken back: what it took back is in effect again.
+    const again = await revertSet(deps, caller, orb, { set: second.set.id });
+    expect((await readContent(deps, "shop", again.id)).content.items).toHaveLength(5);
+  });
+
+  it("takes back deletions that do not fit into one set, one part after the other", async () => {
+    const note = { ...context, module: "catalog", schema: "note", values: { text: "Old" }, publish: true };
+    const made = await Promise.all(Array.from({ length: 210 }, () => createEntry(deps, admin, note)));
+    const ids = made.map(({ snapshot }) => snapshot.id);
+    const set = await opened(agent("gone"));
+    const into = await writingInto(deps, caller, orb, set);
+    for (const id of ids) await deleteEntry(into.deps, admin, { ...context, id, into: into.into });
+    await publish(set);
+    const first = await revertSet(deps, caller, orb, { set });
+    const { content } = await readContent(deps, "shop", first.id);
+    expect(content.items.length).toBeLessThan(210);
+    expect(content.takes).toHaveLength(210);
+    // What is taken out is not lost either.
+    for (const { id } of content.items.slice(0, 60))
+      await takeOut(deps, caller, orb, { set: first.id, entry: id });
+    await publish(first.id);
+    expect((await stateOf(set)).state).toBe("PUBLISHED");
+    const second = await revertSet(deps, caller, orb, { set });
+    await publish(second.id);
+    expect(await stateOf(set)).toMatchObject({ state: "REVERTED", revertedInPart: [first.id] });
+    for (const id of ids) expect((await headOf(id))?.status).toBe("PUBLISHED");
   });
 
   it("takes back a limited number of sets, and says that there are more", async () => {

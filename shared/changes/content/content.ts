@@ -53,6 +53,11 @@ export interface Content {
    * takes another version of an entry for the one that the client has seen.
    */
   last?: number;
+  /**
+   * Ids of the entries that a set takes back, if it takes others back, also those for which it had no room. Where they are
+   * not in the set at its publication, they can be taken back later.
+   */
+  takes?: readonly string[];
 }
 
 /** The content of a set, and the sequence number of its message: 0 if nothing was written into the set yet. */

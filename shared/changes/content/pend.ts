@@ -176,7 +176,7 @@ export function withItem(content: Content, id: string, item: Item | undefined, a
   const messages = items.reduce((sum, one) => sum + messagesFor(one), OF_A_PUBLICATION);
   if (items.length > MOST_ENTRIES || bytes > MOST_BYTES || messages > BATCH_LIMIT) throw tooLarge();
   const authors = [...new Set([...content.authors, author])];
-  return { v: 1, items, authors, ...(last === 0 ? {} : { last }) };
+  return { ...content, items, authors, ...(last === 0 ? {} : { last }) };
 }
 
 /** Messages of a publication for the set itself. */

@@ -51,6 +51,7 @@ import {
   summaryOf,
 } from "./content.ts";
 import { ACTS, isReached, movedOn, publicationOf } from "./publication.ts";
+import { inEffect } from "./revert.ts";
 import { type Version, versionIn } from "./version.ts";
 
 export interface PublishInput {
@@ -354,7 +355,7 @@ async function publishOnce(
     const more: Append[] = [
       setMessage(orb, next, seq),
       contentMessage(orb, set.id, done, content.seq),
-      ...(await takenBack(deps, actor, orb, set)),
+      ...(await takenBack(deps, actor, orb, set, content.content)),
     ];
     attempts.sent = published;
     await commitTogether(deps, context, writes, more, tooMany);
@@ -372,13 +373,32 @@ async function publishOnce(
 /** Returns the number of the revision that a publication makes. A draft may follow it. */
 const madeIn = ({ revision, publishedRevision }: EntrySnapshot) => publishedRevision ?? revision;
 
-/** Returns the messages that mark the sets which this one takes back. */
-async function takenBack(deps: Deps, actor: Actor, orb: string, set: ChangeSet): Promise<Append[]> {
+/**
+ * Returns the messages that mark the sets which this one takes back. Sets of which it leaves entries, because these were
+ * taken out of it or had no room in it, stay published, so that the rest can be taken back later.
+ */
+async function takenBack(
+  deps: Deps,
+  actor: Actor,
+  orb: string,
+  set: ChangeSet,
+  { items, takes = [] }: Content,
+): Promise<Append[]> {
+  const taken = new Set(items.map(({ id }) => id));
+  const left = new Set(takes.filter((id) => !taken.has(id)));
   const all = await Promise.all(takenBackBy(set).map((id) => findSet(deps, orb, id)));
-  return all.flatMap((found) => {
-    if (found === null || found.set.state !== "PUBLISHED") return [];
-    return [setMessage(orb, nextSet(deps, actor, found.set, "revert", { revertedBy: set.id }), found.seq)];
-  });
+  const messages: Append[] = [];
+  for (const found of all) {
+    if (found === null || found.set.state !== "PUBLISHED") continue;
+    const rest = left.size === 0 ? [] : await inEffect(deps, orb, found.set);
+    const isWhole = !rest.some(({ id }) => left.has(id));
+    const { revertedInPart = [] } = found.set;
+    const next = isWhole
+      ? nextSet(deps, actor, found.set, "revert", { revertedBy: set.id })
+      : nextSet(deps, actor, found.set, "revertPart", { revertedInPart: [...revertedInPart, set.id] });
+    messages.push(setMessage(orb, next, found.seq));
+  }
+  return messages;
 }
 
 function entryIn(

@@ -23,6 +23,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
   type ChangeSet,
+  findSet,
   LONGEST,
   type NewSet,
   newSet,
@@ -67,13 +68,14 @@ export async function revertSet(
     return revertOnce(own, principal, now, await revertible(own, principal, now, id), title);
   };
   const work = () => retryOnConflict(own, orb, run);
-  return counted(own, actor, orb, work, Math.max(1, first.content.items.length));
+  return counted(own, actor, orb, work, Math.max(1, first.items.length));
 }
 
 /** A published set. */
 interface PublishedSet {
   set: ChangeSet;
-  content: Content;
+  /** What it did with its entries, without those that were taken back. */
+  items: readonly Item[];
 }
 
 /** Reads a set that the caller may take back. */
@@ -83,26 +85,47 @@ async function revertible(
   { orb, compiled }: OrbContext,
   id: string,
 ): Promise<PublishedSet> {
-  const [{ set }, { content }] = await Promise.all([requireSet(deps, orb, id), readContent(deps, orb, id)]);
+  const { set } = await requireSet(deps, orb, id);
   requireReadable(caller, compiled, set);
   requireSome(caller, compiled, "changes.write");
   nextState(set.state, "revert");
-  return { set, content };
+  return { set, items: await inEffect(deps, orb, set) };
 }
 
-function revertOnce(
+/**
+ * Returns what the publication of a set did with its entries, without those that published sets have taken back.
+ * @param except ids of sets that do not count, because they are taken back as well
+ */
+export async function inEffect(
+  deps: Deps,
+  orb: string,
+  { id, revertedInPart = [] }: ChangeSet,
+  except: ReadonlySet<string> = new Set(),
+): Promise<Item[]> {
+  const gone = new Set<string>();
+  for (const later of revertedInPart) {
+    const found = except.has(later) ? null : await findSet(deps, orb, later);
+    if (found?.set.state !== "PUBLISHED") continue;
+    for (const item of await inEffect(deps, orb, found.set, except)) gone.add(item.id);
+  }
+  const { content } = await readContent(deps, orb, id);
+  return content.items.filter((item) => item.done !== undefined && !gone.has(item.id));
+}
+
+async function revertOnce(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  { set, content }: PublishedSet,
+  { set, items }: PublishedSet,
   title = `Take back: ${set.title}`.slice(0, LONGEST.title),
 ): Promise<ChangeSet> {
-  return openReverting(deps, caller, context, { title, reverts: set.id }, async function* (reader) {
-    for (const item of content.items) {
-      const taken = await takenOf(reader, context, item);
-      if (taken !== undefined) yield taken;
-    }
-  });
+  const source: Source = {
+    ids: items.map(({ id }) => id),
+    async *read(reader) {
+      for (const item of items) yield await takenOf(reader, context, item);
+    },
+  };
+  return (await openReverting(deps, caller, context, { title, reverts: set.id }, source)).set;
 }
 
 /** What the publication of an entry is taken back to. */
@@ -126,19 +149,26 @@ export async function takenOf(
   return { item, old: withNames(schemaOf(compiled, addressOfItem(orb, item)), was) };
 }
 
+/** Entries that can be taken back. */
+export interface Source {
+  ids: readonly string[];
+  /** Yields what each entry is taken back to, in order of `ids`. The reads of the given dependencies are limited. */
+  read: (reader: Deps) => AsyncIterable<Taken | undefined>;
+}
+
 /**
- * Opens a set that takes back publications of entries.
- * @param takenIn yields each entry once. Reads with the given dependencies, whose reads are limited
+ * Opens a set that takes back publications of entries: as many as a set can have.
+ * @returns `isWhole`: whether it takes back all
  */
 export async function openReverting(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
   about: NewSet,
-  takenIn: (reader: Deps) => AsyncIterable<Taken>,
-): Promise<ChangeSet> {
+  source: Source,
+): Promise<{ set: ChangeSet; isWhole: boolean }> {
   const { orb, fence } = context;
-  const start = await started(deps, caller, context, takenIn, about);
+  const start = await started(deps, caller, context, source, about);
   const { items } = start.content;
   const [item] = items;
   if (item === undefined) throw nothingLeft();
@@ -151,7 +181,7 @@ export async function openReverting(
   ];
   const guarded = guard(addressOfItem(orb, item), messages, [fenceGuard(orb, fence)]);
   await deps.store.batch(streams.orb(orb), guarded);
-  return start.set;
+  return { set: start.set, isWhole: start.content.takes?.length === items.length };
 }
 
 const NO_GUESSES = { secret: [], unread: [] };
@@ -167,7 +197,7 @@ async function started(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  takenIn: (reader: Deps) => AsyncIterable<Taken>,
+  { ids, read }: Source,
   about: NewSet,
 ): Promise<Start> {
   const { actor } = caller;
@@ -176,15 +206,31 @@ async function started(
   const reader = { ...deps, store };
   let next = EMPTY;
   const versions: Append[] = [];
-  for await (const taken of takenIn(reader)) {
-    const version = await before(reader, caller, context, taken);
-    if (version === undefined) continue;
-    const { item: added, messages } = await versionMessages(set.id, version, 0);
-    next = withItem(next, taken.item.id, added, actorId(actor));
-    versions.push(...messages);
+  let done = 0;
+  try {
+    for await (const taken of read(reader)) {
+      const version = taken === undefined ? undefined : await before(reader, caller, context, taken);
+      if (taken !== undefined && version !== undefined) {
+        const { item: added, messages } = await versionMessages(set.id, version, 0);
+        if (versions.length + messages.length > MOST_MESSAGES) break;
+        next = withItem(next, taken.item.id, added, actorId(actor));
+        versions.push(...messages);
+      }
+      done += 1;
+    }
+  } catch (error) {
+    // The rest can be taken back once this set is published.
+    if (versions.length === 0 || !isTooMuch(error)) throw error;
   }
-  return { set, content: next, versions };
+  const takes = [...next.items.map(({ id }) => id), ...ids.slice(done)];
+  return { set, content: { ...next, takes }, versions };
 }
+
+/** Maximum versions of a set that takes others back: its batch has more messages, and so has its publication. */
+const MOST_MESSAGES = 900;
+
+const isTooMuch = (error: unknown) =>
+  error instanceof AppError && (error.code === "change_too_large" || error.code === "too_broad");
 
 export function nothingLeft(): AppError {
   return new AppError(

@@ -10,21 +10,22 @@ import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { ChangeSet } from "../record/record.ts";
-import { addressOfItem, type Item, readContent } from "./content.ts";
+import { addressOfItem, type Item } from "./content.ts";
 import { mergeContent } from "./publication.ts";
-import { nothingLeft, openReverting, type Taken, takenOf } from "./revert.ts";
+import { inEffect, nothingLeft, openReverting, type Taken, takenOf } from "./revert.ts";
 
 /**
  * Opens a set that takes back everything that other sets have published. What others have changed in between stays.
  * @param sets sets that were published, which the caller may read. Those that were reverted come with the set that did it
- * @throws AppError forbidden if the caller may not write one of the entries; `change_empty`, `change_too_large`
+ * @returns `isWhole`: whether it takes back all; a set that is too large leaves entries
+ * @throws AppError forbidden if the caller may not write one of the entries; `change_empty`
  */
 export async function undoSets(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
   { sets, title }: { sets: readonly ChangeSet[]; title: string },
-): Promise<ChangeSet> {
+): Promise<{ set: ChangeSet; isWhole: boolean }> {
   if (sets.length === 0) throw nothingLeft();
   const { orb } = context;
   const { actor } = caller;
@@ -34,11 +35,11 @@ export async function undoSets(
   const run = async (attempt: number) => {
     const now = attempt === 0 ? context : await renewDefinition(own, { orbId: orb });
     const principal = attempt === 0 ? caller : principalIn(actor, orb, now.compiled);
-    return openReverting(own, principal, now, about, async function* (reader) {
-      for (const chain of chains) {
-        const taken = await composed(reader, now, chain);
-        if (taken !== undefined) yield taken;
-      }
+    return openReverting(own, principal, now, about, {
+      ids: chains.flatMap(([newest]) => newest?.id ?? []),
+      async *read(reader) {
+        for (const chain of chains) yield await composed(reader, now, chain);
+      },
     });
   };
   return counted(own, actor, orb, () => retryOnConflict(own, orb, run), Math.max(1, chains.length));
@@ -47,9 +48,10 @@ export async function undoSets(
 /** Returns what the sets did with each entry, newest first. */
 async function chainsOf(deps: Deps, orb: string, sets: readonly ChangeSet[]): Promise<Item[][]> {
   const chains = new Map<string, Item[]>();
-  for (const { id } of sets)
-    for (const item of (await readContent(deps, orb, id)).content.items)
-      if (item.done !== undefined) chains.set(item.id, [...(chains.get(item.id) ?? []), item]);
+  const ids = new Set(sets.map(({ id }) => id));
+  for (const set of sets)
+    for (const item of await inEffect(deps, orb, set, ids))
+      chains.set(item.id, [...(chains.get(item.id) ?? []), item]);
   const revision = ({ done }: Item) => done?.revision ?? 0;
   // The clocks of two hosts may differ, so the times of the publications say less than the revisions.
   return [...chains.values()].map((chain) => chain.toSorted((a, b) => revision(b) - revision(a)));

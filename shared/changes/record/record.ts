@@ -74,6 +74,8 @@ export interface ChangeSet {
   undoes?: readonly string[] | undefined;
   /** Id of the published set that took this one back. */
   revertedBy?: string | undefined;
+  /** Ids of the published sets that took back some of the entries of this one. */
+  revertedInPart?: readonly string[] | undefined;
   /** `hash` is that of the published content, `token` the id of the API token that was used. */
   published?: { by: string; at: string; hash: string; token?: string | undefined } | undefined;
 }
@@ -98,7 +100,15 @@ export function takenBackBy({
 export type SetChange = Partial<
   Pick<
     ChangeSet,
-    "title" | "description" | "approvals" | "rejection" | "revertedBy" | "published" | "plan" | "refused"
+    | "title"
+    | "description"
+    | "approvals"
+    | "rejection"
+    | "revertedBy"
+    | "revertedInPart"
+    | "published"
+    | "plan"
+    | "refused"
   >
 >;
 

@@ -15,7 +15,7 @@ export type SetState = (typeof SET_STATES)[number];
 /**
  * What happens to a set. `update` changes its title, its description and the planned time, `edit` writes entries into it,
  * `refuse` is a publication at the planned time that failed, `revert` is the publication of the set that takes this one
- * back, and `close` gives the set up.
+ * back, `revertPart` that of one which takes some of its entries back, and `close` gives the set up.
  */
 export type SetAct =
   | "update"
@@ -28,6 +28,7 @@ export type SetAct =
   | "refuse"
   | "publish"
   | "revert"
+  | "revertPart"
   | "close";
 
 const SAME = { OPEN: "OPEN", IN_REVIEW: "IN_REVIEW", APPROVED: "APPROVED" } as const;
@@ -47,6 +48,7 @@ const TRANSITIONS: Readonly<Record<SetAct, Partial<Record<SetState, SetState>>>>
   refuse: UNSCHEDULED,
   publish: { OPEN: "PUBLISHED", IN_REVIEW: "PUBLISHED", APPROVED: "PUBLISHED", SCHEDULED: "PUBLISHED" },
   revert: { PUBLISHED: "REVERTED" },
+  revertPart: { PUBLISHED: "PUBLISHED" },
   close: { OPEN: "CLOSED", IN_REVIEW: "CLOSED", APPROVED: "CLOSED", SCHEDULED: "CLOSED" },
 };
 
