@@ -1,5 +1,6 @@
 /** The routes for change sets: `/api/{orbId}/changes` and its twins of the management API. */
 import type { Context } from "hono";
+import { requireEach } from "../../shared/changes/content/publish.ts";
 import { releaseClosed } from "../../shared/changes/content/release.ts";
 import { openSet } from "../../shared/changes/review/change.ts";
 import type { ReviewedSet } from "../../shared/changes/review/content.ts";
@@ -146,7 +147,7 @@ function addSet(place: ChangeRoutes): void {
     const of = target(place, c, c.req.valid("param"), c.req.valid("header"));
     return answer(
       c,
-      await updateSet(c.var.deps, c.var.actor, { ...of, ...c.req.valid("json") }, readContent),
+      await updateSet(c.var.deps, c.var.actor, { ...of, ...c.req.valid("json") }, readContent, requireEach),
     );
   });
   router.openapi(close, async (c) => {

@@ -46,6 +46,17 @@ const DOCUMENT = {
       type: "CONTENT",
       schemas: [{ id: "release", access: WRITTEN, fields: [{ name: "text", type: "string" }] }],
     },
+    {
+      id: "shop",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "price",
+          access: { ...WRITTEN, publish: ["reviewer"] },
+          fields: [{ name: "amount", type: "integer" }],
+        },
+      ],
+    },
   ],
 };
 
@@ -422,6 +433,32 @@ test("schedules a set for callers who may publish it, and lists the sets of an e
   expect((await list(id)).status).toBe(400);
   const given = await as(editor, "PATCH", path, { publishAt: null });
   expect(given.body).toMatchObject({ state: "OPEN", publishAt: null, plannedBy: null });
+});
+
+test("lets only callers plan a publication who may publish each entry", async () => {
+  const { editor, reviewer } = people;
+  const id = await page("Old", 1);
+  const set = await opened(editor);
+  const path = `/api/sets/changes/${set}`;
+  await as(editor, "PATCH", `${pages}/${id}?change=${set}`, { values: { rank: 2 } });
+  const price = { values: { amount: 1 } };
+  const made = await as(editor, "POST", `/api/sets/shop/price?change=${set}`, price);
+  expect([made.status, made.body.code]).toEqual([201, undefined]);
+  const publishAt = new Date(Date.now() + 3_600_000).toISOString();
+  const refused = await as(editor, "PATCH", path, { publishAt });
+  expect([refused.status, refused.body.code]).toEqual([403, "forbidden"]);
+  expect((await as(editor, "GET", path)).body).toMatchObject({ state: "OPEN", publishAt: null });
+  await as(editor, "DELETE", `${path}/entries/${made.body.id}`);
+  expect((await as(editor, "PATCH", path, { publishAt })).body.state).toBe("SCHEDULED");
+  // A reviewer may read the set, but not the draft in it.
+  const list = (who: SignedIn, entry: string) =>
+    as(who, "GET", `/api/sets/changes?filter[entry]=pages/page/${entry}`);
+  const draft = await as(editor, "POST", `${pages}?change=${set}`, { values: { rank: 3 } });
+  expect(draft.status).toBe(201);
+  expect((await as(reviewer, "GET", path)).status).toBe(200);
+  expect((await list(editor, draft.body.id)).body.items).toMatchObject([{ id: set }]);
+  expect((await list(reviewer, draft.body.id)).body).toEqual({ items: [], nextCursor: null });
+  expect((await list(reviewer, id)).body.items).toMatchObject([{ id: set }]);
 });
 
 test("publishes an overdue set after a request has read it, where no hooks process runs", async () => {

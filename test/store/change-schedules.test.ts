@@ -3,7 +3,7 @@ import { afterEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
 import { keys, platformRealm } from "../../shared/access/realms.ts";
 import { contentOf } from "../../shared/changes/content/content.ts";
-import { publishSet } from "../../shared/changes/content/publish.ts";
+import { publishSet, requireEach } from "../../shared/changes/content/publish.ts";
 import { takeOut } from "../../shared/changes/content/take-out.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
 import { requireSet } from "../../shared/changes/record/record.ts";
@@ -20,7 +20,7 @@ import { publishDue, tryDue } from "../../shared/changes/scheduled/due.ts";
 import { ScheduleKeeper } from "../../shared/changes/scheduled/keeper.ts";
 import { setDamaged } from "../../shared/definition/stored/live-record.ts";
 import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
-import { unavailable } from "../../shared/kernel/errors.ts";
+import { AppError, unavailable } from "../../shared/kernel/errors.ts";
 import { feedSubject } from "../../shared/store/broker/provision.ts";
 import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
@@ -72,7 +72,7 @@ async function opened(...ids: string[]): Promise<string> {
   return set.id;
 }
 const plan = async (set: string, publishAt: string | null, actor: Actor = admin) =>
-  (await updateSet(deps, actor, { ...context, set, publishAt }, read)).set;
+  (await updateSet(deps, actor, { ...context, set, publishAt }, read, requireEach)).set;
 async function scheduled(...ids: string[]): Promise<string> {
   const set = await opened(...ids);
   expect(await plan(set, inOneHour())).toMatchObject({ state: "SCHEDULED" });
@@ -122,7 +122,7 @@ describe("a scheduled change set", () => {
     const later = new Date(deps.clock.now() + 3 * HOUR).toISOString();
     expect(await plan(set, later)).toMatchObject({ state: "SCHEDULED", plan: { at: later } });
     expect(await dueOf(set)).toBe(later);
-    const renamed = await updateSet(deps, admin, { ...context, set, title: "Sale" }, read);
+    const renamed = await updateSet(deps, admin, { ...context, set, title: "Sale" }, read, requireEach);
     expect(renamed.set).toMatchObject({ state: "SCHEDULED", title: "Sale", plan: { at: later } });
     wait();
     expect(await publishDue(deps, "shop", set)).toBe("early");
@@ -246,11 +246,11 @@ describe("a scheduled change set", () => {
     const { hash } = await contentOf(deps, orb, set);
     await patch(set, id, "Newer");
     const input = { ...context, set, publishAt: inOneHour(), hash };
-    const refused = await failureOf(updateSet(deps, admin, input, read));
+    const refused = await failureOf(updateSet(deps, admin, input, read, requireEach));
     const now = await contentOf(deps, orb, set);
     expect([refused.code, refused.data]).toEqual(["hash_mismatch", { hash: now.hash }]);
     expect((await setOf(set)).state).toBe("OPEN");
-    const { set: planned } = await updateSet(deps, admin, { ...input, hash: now.hash }, read);
+    const { set: planned } = await updateSet(deps, admin, { ...input, hash: now.hash }, read, requireEach);
     expect(planned).toMatchObject({ state: "SCHEDULED", plan: { hash: now.hash } });
   });
 });
@@ -445,6 +445,18 @@ describe("the attempts to publish a set", () => {
   });
   const dueSeq = async (set: string) =>
     (await store.get(streams.orb("shop"), subjects.changeDue("shop", set)))?.seq;
+
+  it("leave no words of a hook for all readers of the set", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    const error = new AppError("invalid", "write_refused", "The price 12 is secret.");
+    const refusing = { ...deps, store: { ...deps.store, batch: () => Promise.reject(error) } };
+    expect(await tryDue(refusing, "shop", set)).toBe("refused");
+    const { refused } = await setOf(set);
+    expect(refused?.code).toBe("write_refused");
+    expect(refused?.detail).not.toContain("secret");
+  });
 
   it("are recorded as those of the platform, not of the request that has read the set", async () => {
     const id = await product();

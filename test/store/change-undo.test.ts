@@ -10,8 +10,11 @@ import { writingInto } from "../../shared/changes/content/within.ts";
 import { requireSet } from "../../shared/changes/record/record.ts";
 import { openSet } from "../../shared/changes/review/change.ts";
 import type { ReadContent } from "../../shared/changes/review/content.ts";
+import { listInOrder } from "../../shared/changes/review/listed.ts";
 import { publishedWith } from "../../shared/changes/review/read.ts";
 import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { StoredMessage } from "../../shared/store/types.ts";
 import { admin, callerIn, failureOf, fileOrb, storedValues } from "../support/entries.ts";
 
 const { deps, orb } = await fileOrb();
@@ -242,5 +245,34 @@ describe("the undo of a token", () => {
     expect([rest.more, rest.set.undoes?.length]).toEqual([false, 2]);
     await publish(rest.set.id);
     expect(storedValues(await headOf(id))).toMatchObject({ count: 0 });
+  });
+
+  it("says so if it does not find the sets of the token among the newest ones", async () => {
+    const set = await opened(agent("old"));
+    await patch(set, await product(), { count: 2 });
+    await publish(set);
+    const order = subjects.changeOrder("shop");
+    for (let batch = 0; batch < 10; batch++) {
+      const ids = Array.from({ length: 1_000 }, (_, index) => ({
+        subject: order,
+        data: `x${batch}x${index}`,
+      }));
+      await deps.store.batch(streams.orb("shop"), ids);
+    }
+    expect((await failureOf(undone("old"))).code).toBe("too_broad");
+    // Sets that a list leaves out count for the limit of its reads, and the next page goes on.
+    const listing = {
+      ...{ orb: "shop", order, subjectOf: (id: string) => subjects.changeRecord("shop", id), limit: 10 },
+      ...{ newestFirst: true, among: new Set([set]), take: (message: StoredMessage) => message.subject },
+    };
+    let pages = 0;
+    let found: string[] = [];
+    for (let after: number | null | undefined; after !== null && found.length === 0; pages++) {
+      const page = await listInOrder(deps, { ...listing, after });
+      found = page.items;
+      after = page.next;
+    }
+    expect(found).toEqual([subjects.changeRecord("shop", set)]);
+    expect(pages).toBeGreaterThan(5);
   });
 });

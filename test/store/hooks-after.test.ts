@@ -3,7 +3,7 @@ import { setTimeout as delay } from "node:timers/promises";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { checkHooks } from "../../scripts/doctor/hooks.ts";
 import { contentOf } from "../../shared/changes/content/content.ts";
-import { publishSet } from "../../shared/changes/content/publish.ts";
+import { publishSet, requireEach } from "../../shared/changes/content/publish.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
 import { openSet } from "../../shared/changes/review/change.ts";
 import type { ReadContent } from "../../shared/changes/review/content.ts";
@@ -316,7 +316,7 @@ describe("a hook for change sets", () => {
     const { of } = await openedIn(orb);
     await requestReview(deps, admin, of, read);
     await rejectSet(deps, admin, { ...of, comment: "No" }, read);
-    await updateSet(deps, admin, { ...of, title: "Sale" }, read);
+    await updateSet(deps, admin, { ...of, title: "Sale" }, read, requireEach);
     await requestReview(deps, admin, of, read);
     const { content } = await approveSet(deps, admin, of, read);
     await publishSet(deps, admin, of);

@@ -135,6 +135,22 @@ export async function readVersions(
   return versions.sort((a, b) => (a.address.id < b.address.id ? -1 : 1));
 }
 
+/** Throws 403 unless a caller may publish, archive or delete each entry as a set does. */
+export async function requireEach(
+  deps: Deps,
+  context: OrbContext,
+  caller: Principal,
+  { id }: ChangeSet,
+): Promise<void> {
+  const { items } = (await readContent(deps, context.orb, id)).content;
+  for (const { address, act, head } of await readVersions(deps, context, id, items)) {
+    const schema = schemaOf(context.compiled, address);
+    if (schema === undefined) throw schemaGone(address.schema);
+    const own = isOwn(caller.actor, head.createdBy);
+    for (const operation of ACTS[act]) requireMay(caller, operation, { access: schema.access, own });
+  }
+}
+
 /** Decides the publication of all entries of a set. */
 class SetPlanning extends Planning<Placed> {
   readonly #set: ChangeSet;

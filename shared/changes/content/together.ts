@@ -11,7 +11,7 @@ import { onceEach } from "../../entry/write/together.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { isConflict } from "../../store/pages.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
-import type { Append } from "../../store/types.ts";
+import { type Append, Conflict, TooMuch } from "../../store/types.ts";
 import { editing } from "../record/record.ts";
 import { contentMessage } from "./content.ts";
 import { pendedBy, shownAs, turnOf, versionBefore, versionMessages, withItem } from "./pend.ts";
@@ -106,7 +106,12 @@ async function placesOf(
     else if (write.headSeq !== 0) unknown.push(subject);
   }
   if (unknown.length === 0) return places;
-  const found = await nullIfMissing(deps.store.getMany(streams.orb(orb), unknown, { maxBytes: SMALL_BYTES }));
+  const found = await nullIfMissing(
+    deps.store.getMany(streams.orb(orb), unknown, { maxBytes: SMALL_BYTES }),
+  ).catch((error: unknown) => {
+    // Another request has written versions meanwhile, as below.
+    throw error instanceof TooMuch ? new Conflict() : error;
+  });
   for (const [subject, message] of found ?? []) {
     // Another request has written a version meanwhile. The conflict lets the batch be decided with it.
     places.set(subject, message.size === 0 ? message.seq : 0);

@@ -1,3 +1,4 @@
+import type { Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { OrbContext } from "../../entry/model/resolve.ts";
 import type { ChangeSet } from "../record/record.ts";
@@ -5,6 +6,14 @@ import { type JudgedRule, judgedRules, type SetContent } from "../record/workflo
 
 /** Reads what a review needs to know of the content of a set. */
 export type ReadContent = (deps: Deps, context: OrbContext, set: ChangeSet) => Promise<SetContent>;
+
+/** Throws unless a caller may publish, archive or delete each entry as a set does. */
+export type RequireEach = (
+  deps: Deps,
+  context: OrbContext,
+  principal: Principal,
+  set: ChangeSet,
+) => Promise<void>;
 
 /** A set, its content, and the review rules that concern it. */
 export interface ReviewedSet {

@@ -15,7 +15,7 @@ export interface Listing<T> {
   /** Place of the last item that was read for the previous page. */
   after?: number | undefined;
   limit: number;
-  /** The ids of the items that the list may contain. Others are not read. Default: all. */
+  /** The ids of the items that the list may contain. Others are not read, but count as if they were. Default: all. */
   among?: ReadonlySet<string> | undefined;
   /** Returns the item in a message, or undefined if the list leaves it out. */
   take: (message: StoredMessage) => T | undefined;
@@ -71,14 +71,13 @@ async function* partsOf(
     return message === null ? undefined : { seq: message.seq + 1, density: 0 };
   };
   const read = (places: readonly Place[], maxBytes: number) => {
-    const wanted = places.map(({ id }) => subjectOf(id));
-    return store.getMany(stream, wanted, { maxBytes });
+    const wanted = places.filter(({ id }) => among?.has(id) !== false).map(({ id }) => subjectOf(id));
+    return wanted.length === 0 ? Promise.resolve(new Map()) : store.getMany(stream, wanted, { maxBytes });
   };
   const start = after === undefined ? undefined : { seq: after, density: 0 };
   const scan = { orb, filter: order, first: limit + 1 };
   for await (const { messages } of messagesInOrder(store, scan, newestFirst, start, newest)) {
-    const all = messages.map((message) => ({ id: message.text(), seq: message.seq }));
-    const places = among === undefined ? all : all.filter(({ id }) => among.has(id));
+    const places = messages.map((message) => ({ id: message.text(), seq: message.seq }));
     for (let at = 0; at < places.length; at += AT_ONCE)
       yield* inBatches(budget, places.slice(at, at + AT_ONCE), read);
   }

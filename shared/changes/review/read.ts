@@ -1,9 +1,10 @@
 /** Reads change sets: one with what its review needs, or a list. */
 import type { Actor } from "../../access/actor.ts";
-import { type Principal, principalIn } from "../../access/authorize.ts";
+import { mayWith, type Principal, principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
-import { notFound } from "../../kernel/errors.ts";
+import { snapshotOf } from "../../entry/model/snapshot.ts";
+import { AppError, notFound } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type ChangeSet, findSet, parseSet, requireSet, takenBackBy } from "../record/record.ts";
 import { isReadable, requireReadable, requireSome } from "../record/rights.ts";
@@ -39,21 +40,42 @@ export interface ListSets {
   after?: number | undefined;
 }
 
-/** Returns the ids of the sets that have a version of an entry. @throws AppError schema_not_found, entry_not_found */
+/**
+ * Returns the ids of the sets that have a version of an entry. None if the caller may not read the entry, as if there were
+ * no such entry.
+ * @throws AppError schema_not_found
+ */
 async function setsWith(
   deps: Deps,
+  principal: Principal,
   { orb, compiled }: OrbContext,
   entry: string,
 ): Promise<ReadonlySet<string>> {
   const [module = "", schema = "", id = ""] = entry.split("/");
-  const home = compiled.schema(module, schema)?.home;
-  if (home === undefined) throw notFound("schema");
+  const of = compiled.schema(module, schema);
+  if (of === undefined) throw notFound("schema");
+  const { home, access } = of;
   const filter = subjects.changesOfEntry(orb, id);
   const found = await nullIfMissing(deps.store.subjects(streams.orb(orb), filter));
   // `<orb>._change.<set>.entry.<type>.<schema>.<id>`
   const parts = (found?.subjects ?? []).map((subject) => subject.split("."));
   const here = parts.filter(([, , , , type, token]) => type === home.type && token === home.schema);
-  return new Set(here.map(([, , set = ""]) => set));
+  const sets = new Set(here.map(([, , set = ""]) => set));
+  const [first] = sets;
+  if (first === undefined) return sets;
+  const address = { orb, ...home, id };
+  const stream = streams.orb(orb);
+  const [stored, version] = await Promise.all([
+    deps.store.get(stream, subjects.entryLog(address)),
+    deps.store.get(stream, subjects.changeVersion(first, address)),
+  ]);
+  // A new entry is in sets only.
+  const head = snapshotOf(stored) ?? snapshotOf(version);
+  if (head === null) return new Set();
+  const { createdBy, status } = head;
+  const isLive = status !== "DELETED" && head.publishedRevision !== null && stored !== null;
+  const operations = isLive ? (["read", "readDraft"] as const) : (["readDraft"] as const);
+  return operations.some((one) => mayWith(principal, one, { access, createdBy })) ? sets : new Set();
 }
 
 /** Maximum number of sets that one set takes back, and of pages that are read to find them. */
@@ -63,7 +85,8 @@ const MOST_PAGES = 10;
 /**
  * Returns the newest published sets that an API token has opened or published, as far as the caller may read them, and
  * those that they have taken back.
- * @returns `more` is whether there may be earlier ones
+ * @returns `more` is whether there may be others: earlier ones, or those that the caller may not read
+ * @throws AppError `too_broad` if too many sets of others are newer
  */
 export async function publishedWith(
   deps: Deps,
@@ -72,8 +95,13 @@ export async function publishedWith(
   token: string,
 ): Promise<{ sets: ChangeSet[]; more: boolean }> {
   requireSome(principal, compiled, "changes.write");
-  const isOf = (set: ChangeSet) =>
-    (set.token === token || set.published?.token === token) && isReadable(principal, compiled, set);
+  let isHidden = false;
+  const isOf = (set: ChangeSet) => {
+    if (set.token !== token && set.published?.token !== token) return false;
+    if (isReadable(principal, compiled, set)) return true;
+    isHidden = true;
+    return false;
+  };
   const sets: ChangeSet[] = [];
   let after: number | undefined;
   for (let page = 0; page < MOST_PAGES; page++) {
@@ -94,11 +122,19 @@ export async function publishedWith(
       if (sets.length > 0 && sets.length + group.length > MOST_UNDONE) return { sets, more: true };
       sets.push(...group);
     }
-    if (next === null) return { sets, more: false };
-    if (sets.length >= MOST_UNDONE) break;
+    if (next === null) return { sets, more: isHidden };
+    if (sets.length >= MOST_UNDONE) return { sets, more: true };
     after = next;
   }
+  if (sets.length === 0) throw tooFarBack();
   return { sets, more: true };
+}
+
+/** Error 422: the newest sets that are read to find those of a token contain none. There may be earlier ones. */
+function tooFarBack(): AppError {
+  const detail =
+    "None of the newest change sets is of this API token, and earlier ones are not searched. Take them back one by one, with POST …/revert.";
+  return new AppError("invalid", "too_broad", detail);
 }
 
 /**
@@ -128,7 +164,7 @@ export async function listSets(
   const context = await orb;
   const principal = principalIn(actor, context.orb, context.compiled);
   requireSome(principal, context.compiled, "changes.read");
-  const among = entry === undefined ? undefined : await setsWith(deps, context, entry);
+  const among = entry === undefined ? undefined : await setsWith(deps, principal, context, entry);
   if (among?.size === 0) return { items: [], next: null };
   return listInOrder(deps, {
     orb: context.orb,

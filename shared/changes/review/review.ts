@@ -17,7 +17,7 @@ import {
   type SetContent,
 } from "../record/workflow.ts";
 import { type Attempt, changeSet } from "./change.ts";
-import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
+import { type ReadContent, type RequireEach, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";
 import { planned, scheduledIfPlanned } from "./plan.ts";
 import { approvedBefore } from "./repeated.ts";
@@ -41,6 +41,7 @@ export function updateSet(
   actor: Actor,
   { title, description, publishAt, hash, ...input }: UpdateSet,
   read: ReadContent,
+  requireEach: RequireEach,
 ): Promise<ReviewedSet> {
   return changeSet(deps, actor, input, "changes.write", async (attempt) => {
     const { context, set } = attempt;
@@ -53,6 +54,7 @@ export function updateSet(
       publishAt === undefined
         ? { set: nextSet(deps, actor, set, "update", texts) }
         : planned(deps, attempt, content, { publishAt, hash }, texts);
+    if (typeof publishAt === "string") await requireEach(deps, context, attempt.principal, set);
     return { ...reviewed(context, next.set, content), ...next };
   });
 }

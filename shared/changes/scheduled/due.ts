@@ -165,6 +165,13 @@ function unreadable(cause: AppError): AppError {
   return new AppError("forbidden", "forbidden", detail, { cause });
 }
 
+/** Returns the text of an error for all who may read the set, so without the words of a hook about an entry. */
+function detailOf(error: AppError | undefined): string {
+  if (error === undefined) return "The publication failed unexpectedly.";
+  if (error.code !== "write_refused") return error.detail;
+  return "Nothing was published, because a hook refused an entry. Publish the set by hand to see the reason.";
+}
+
 /** Ends the schedule of a set that cannot be published, and stores the reason. */
 async function refuse(
   deps: Deps,
@@ -182,7 +189,7 @@ async function refuse(
     at: new Date(deps.clock.now()).toISOString(),
     by: set.plan.by.sub,
     code,
-    detail: known?.detail ?? "The publication failed unexpectedly.",
+    detail: detailOf(known),
   };
   requireWhole(orb, (await definitionFor(deps, orb))?.fence);
   const next = unscheduled(deps, system, set, "refuse", { plan: undefined, refused });
