@@ -1,5 +1,6 @@
 /** The commands `orb change …`. */
 import {
+  type ChangeComment,
   type ChangeContent,
   type ChangedEntry,
   type ChangeSet,
@@ -14,6 +15,29 @@ import type { Context } from "./command/context.ts";
 /** Exit code of `orb change diff` if the set cannot be published because of conflicts. */
 const CONFLICTS = 2;
 const LARGEST_PAGE = 200;
+
+interface PageOf<T> {
+  items: T[];
+  nextCursor: string | null;
+}
+
+/** Reads all pages of a list as one, or the pages that hold the first `most` items. */
+async function allOf<T, P extends PageOf<T>>(
+  read: (page: { cursor?: string; limit: number }) => Promise<P & PageOf<T>>,
+  most = Number.POSITIVE_INFINITY,
+): Promise<PageOf<T> & { pages: P[] }> {
+  const pages: P[] = [];
+  const items: T[] = [];
+  let nextCursor: string | null = null;
+  do {
+    const cursor: { cursor?: string } = nextCursor === null ? {} : { cursor: nextCursor };
+    const page: P & PageOf<T> = await read({ ...cursor, limit: Math.min(LARGEST_PAGE, most - items.length) });
+    pages.push(page);
+    items.push(...page.items);
+    nextCursor = page.nextCursor;
+  } while (nextCursor !== null && items.length < most);
+  return { items, nextCursor, pages };
+}
 
 /** A change set of an orb. */
 export interface InOrb {
@@ -73,23 +97,19 @@ export async function listChanges(
     limit,
   }: { orb: string; state: ChangeState | undefined; author: string | undefined; limit: number },
 ): Promise<number> {
-  const found: ListedChange[] = [];
-  let cursor: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Changes["list"]>> = await setsOf(context, orb).list({
-      ...(state === undefined ? {} : { state }),
-      ...(author === undefined ? {} : { author }),
-      ...(cursor === null ? {} : { cursor }),
-      limit: Math.min(LARGEST_PAGE, limit - found.length),
-    });
-    found.push(...page.items);
-    cursor = page.nextCursor;
-  } while (cursor !== null && found.length < limit);
-  if (cursor !== null) context.note(`There are more change sets. Show them with --limit.`);
-  context.result(found, () =>
-    found.length === 0
+  const wanted = {
+    ...(state === undefined ? {} : { state }),
+    ...(author === undefined ? {} : { author }),
+  };
+  const { items, nextCursor } = await allOf<ListedChange, PageOf<ListedChange>>(
+    (page) => setsOf(context, orb).list({ ...wanted, ...page }),
+    limit,
+  );
+  if (nextCursor !== null) context.note(`There are more change sets. Show them with --limit.`);
+  context.result({ items, nextCursor }, () =>
+    items.length === 0
       ? "There are no change sets."
-      : found.map((set) => `${set.id}  ${set.state.padEnd(9)}  ${day(set.createdAt)}  ${set.title}`),
+      : items.map((set) => `${set.id}  ${set.state.padEnd(9)}  ${day(set.createdAt)}  ${set.title}`),
   );
   return 0;
 }
@@ -99,7 +119,7 @@ export async function showChange(context: Context, { orb, id }: InOrb): Promise<
   const sets = setsOf(context, orb);
   const [set, { items: comments }] = await Promise.all([
     sets.get(id),
-    sets.comments(id, { limit: LARGEST_PAGE }),
+    allOf<ChangeComment, PageOf<ChangeComment>>((page) => sets.comments(id, page)),
   ]);
   context.result({ ...set, comments }, () => [
     `${context.color("bold", set.title)} (${set.id})`,
@@ -127,28 +147,21 @@ export async function showChange(context: Context, { orb, id }: InOrb): Promise<
 
 /**
  * Prints every entry of a set and what it changes.
- * @returns 2 if there are conflicts
+ * @returns 2 if there are conflicts in the entries that the caller may read
  */
 export async function diffChange(context: Context, { orb, id }: InOrb): Promise<number> {
-  const found: ChangedEntry[] = [];
-  let hidden = 0;
-  let cursor: string | null = null;
-  do {
-    const page: Awaited<ReturnType<Changes["diff"]>> = await setsOf(context, orb).diff(id, {
-      ...(cursor === null ? {} : { cursor }),
-      limit: LARGEST_PAGE,
-    });
-    found.push(...page.items);
-    hidden += page.hidden;
-    cursor = page.nextCursor;
-  } while (cursor !== null);
-  if (hidden > 0) context.note(`You may not read ${hidden} more of its entries.`);
-  context.result(found, () =>
-    found.length === 0 && hidden === 0
-      ? "The change set has no entries."
-      : found.flatMap((entry) => entryLines(entry, context.color)),
+  const { items, nextCursor, pages } = await allOf<ChangedEntry, PageOf<ChangedEntry> & { hidden: number }>(
+    (page) => setsOf(context, orb).diff(id, page),
   );
-  return found.some(({ conflicts }) => conflicts.length > 0) ? CONFLICTS : 0;
+  const hidden = pages.reduce((sum, page) => sum + page.hidden, 0);
+  if (hidden > 0)
+    context.note(`You may not read ${hidden} more of its entries. Their conflicts are not shown.`);
+  context.result({ items, hidden, nextCursor }, () =>
+    items.length === 0 && hidden === 0
+      ? "The change set has no entries."
+      : items.flatMap((entry) => entryLines(entry, context.color)),
+  );
+  return items.some(({ conflicts }) => conflicts.length > 0) ? CONFLICTS : 0;
 }
 
 export async function requestReview(context: Context, { orb, id }: InOrb): Promise<number> {

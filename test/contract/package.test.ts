@@ -342,6 +342,19 @@ describe("changes of several entries", () => {
     expect((await orb(["batch", "shop", "none.ndjson"])).err).toContain("Cannot read none.ndjson");
   });
 
+  test("have all their comments shown, however many there are", async () => {
+    const made = await call(platform, "POST", "/api/shop/changes", { token, body: { title: "Discussed" } });
+    const comments = `/api/shop/changes/${made.body.id}/comments`;
+    // A page has at most 200 of them.
+    for (let at = 0; at <= 200; at++)
+      expect((await call(platform, "POST", comments, { token, body: { text: `No. ${at}` } })).status).toBe(
+        201,
+      );
+    const { out } = await orb(["change", "show", "shop", made.body.id]);
+    expect(out.match(/^comment .*$/gm)).toHaveLength(201);
+    expect(out).toMatch(/: No\. 200\n$/);
+  });
+
   test("are proposed, compared, reviewed, published and taken back", async () => {
     const category = { token, body: { values: { title: { en: "Old lamps" }, slug: "set-lamps" } } };
     const lamp = await call(platform, "POST", "/api/shop/catalog/category?publish=true", category);
@@ -358,6 +371,9 @@ describe("changes of several entries", () => {
     const shown = await orb(["change", "show", "shop", set]);
     expect(shown.out).toMatch(/^Spring sale \(\w+\)\nFor April\nOPEN, 2 entries\nopened /);
     const hash = /^content (\S+)$/m.exec(shown.out)?.[1] ?? "";
+    const asJson = async (...words: string[]) => JSON.parse((await orb(["change", ...words, "--json"])).out);
+    expect(await asJson("diff", "shop", set)).toMatchObject({ items: [{}, {}], hidden: 0, nextCursor: null });
+    expect(await asJson("list", "shop", "--limit", "1")).toMatchObject({ items: [{ id: set }] });
     const { code, out } = await orb(["change", "diff", "shop", set]);
     expect([code, out.split("\n")]).toEqual([
       0,
