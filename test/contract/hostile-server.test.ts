@@ -51,6 +51,18 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   "files link": ["files", "link", "shop", "abc"],
   verify: ["verify", "shop"],
   call: ["call", "shop", "stock.count"],
+  batch: ["batch", "shop", "rows.ndjson"],
+  "change open": ["change", "open", "shop", "Spring"],
+  "change list": ["change", "list", "shop"],
+  "change show": ["change", "show", "shop", "abc"],
+  "change diff": ["change", "diff", "shop", "abc"],
+  "change review": ["change", "review", "shop", "abc"],
+  "change approve": ["change", "approve", "shop", "abc"],
+  "change reject": ["change", "reject", "shop", "abc", "no"],
+  "change schedule": ["change", "schedule", "shop", "abc", "none"],
+  "change publish": ["change", "publish", "shop", "abc"],
+  "change revert": ["change", "revert", "shop", "abc"],
+  "change close": ["change", "close", "shop", "abc"],
   tail: ["tail", "shop", "--until-now"],
   "migrate-from a hostile system": ["migrate-from", "pocketbase", SERVER, "moved"],
   "migrate-from to a hostile platform": ["migrate-from", "contentful", "export.json", "moved"],
@@ -151,6 +163,19 @@ function expectHarmless({ said, files }: Ran, isData = false): void {
 }
 
 const bad = `../package${ESCAPES}`;
+/** Members of a change set, and those of its entries, its comments, and the sets of a list. */
+const SET = {
+  ...{ title: bad, description: bad, state: bad, hash: bad, createdAt: bad, createdBy: bad },
+  ...{ publishAt: bad, plannedBy: bad, entries: bad },
+  review: [{ approvals: bad, given: bad, by: [bad] }],
+  approvals: [{ by: bad, at: bad, hash: bad, comment: bad }],
+  rejection: { by: bad, at: bad, comment: bad },
+};
+const CHANGED = {
+  ...{ title: bad, state: bad, createdAt: bad, by: bad, at: bad, text: bad, resolved: null, entry: bad },
+  ...{ field: bad, act: bad, base: {}, module: bad, schema: bad, revision: bad, status: bad },
+  ...{ fields: [], conflicts: ["", bad], now: null },
+};
 /** Members of every answer that commands read, with values that harm. */
 const EVERYTHING = {
   id: "../package",
@@ -165,8 +190,9 @@ const EVERYTHING = {
   summary: [bad],
   refused: true,
   impact: { changes: [], duplicates: [], invalid: [] },
-  items: [{ id: "../package", values: { name: bad } }],
+  items: [{ id: "../package", values: { name: bad }, ...CHANGED }],
   nextCursor: null,
+  ...SET,
   orbs: [{ id: "../package", languages: [bad], markets: [], modules: [], handlers: [] }],
   detail: bad,
   code: bad,
@@ -378,7 +404,7 @@ test("the commands above are all that orb has, and only the terminal's module wr
   const groups = [...said.matchAll(/^ {2}orb ([\w-]+)/gm)].map(([, name]) => name ?? "");
   const tested = new Set(Object.values(COMMANDS).map(([name]) => name));
   expect(groups.filter((name) => !tested.has(name) && !OTHERS.includes(name))).toEqual([]);
-  for (const group of ["token", "entries", "files"]) {
+  for (const group of ["token", "entries", "files", "change"]) {
     const help = await orb([group, "--help"]);
     const verbs = [...help.said.matchAll(new RegExp(`^ {2}orb ${group} (\\w+)`, "gm"))].map(
       ([, verb]) => verb,
