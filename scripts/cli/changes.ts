@@ -11,6 +11,7 @@ import {
 } from "../../shared/client/changes.ts";
 import { entryLines } from "./change-diff.ts";
 import type { Context } from "./command/context.ts";
+import { pagesOf } from "./command/pages.ts";
 
 /** Exit code of `orb change diff` if the set cannot be published because of conflicts. */
 const CONFLICTS = 2;
@@ -29,13 +30,14 @@ async function allOf<T, P extends PageOf<T>>(
   const pages: P[] = [];
   const items: T[] = [];
   let nextCursor: string | null = null;
-  do {
-    const cursor: { cursor?: string } = nextCursor === null ? {} : { cursor: nextCursor };
-    const page: P & PageOf<T> = await read({ ...cursor, limit: Math.min(LARGEST_PAGE, most - items.length) });
+  const next = (at: { cursor?: string }) =>
+    read({ ...at, limit: Math.min(LARGEST_PAGE, most - items.length) });
+  for await (const page of pagesOf(next)) {
     pages.push(page);
     items.push(...page.items);
-    nextCursor = page.nextCursor;
-  } while (nextCursor !== null && items.length < most);
+    ({ nextCursor } = page);
+    if (items.length >= most) break;
+  }
   return { items, nextCursor, pages };
 }
 

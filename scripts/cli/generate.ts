@@ -6,6 +6,7 @@ import type { OrbView } from "../../functions/discovery/overview-schemas.ts";
 import { Problem } from "../../shared/client/problem.ts";
 import { pause } from "../../shared/kernel/pause.ts";
 import { type Context, manage } from "./command/context.ts";
+import { pagesOf } from "./command/pages.ts";
 import { localOrbs } from "./files.ts";
 import { typesOf } from "./orb-types.ts";
 import { push } from "./schemas.ts";
@@ -20,19 +21,17 @@ const SETTLED_MS = 150;
 /** Reads all pages of the published applications. */
 async function publishedOrbs(context: Context): Promise<OrbView[]> {
   const found: OrbView[] = [];
-  let query: { limit: string; cursor?: string } | undefined = { limit: "200" };
-  while (query !== undefined) {
-    const page: { orbs: OrbView[]; nextCursor: string | null } = await manage(
+  const read = async (at: { cursor?: string }) => {
+    const query = { limit: "200", ...at };
+    const { orbs, nextCursor } = await manage<{ orbs: OrbView[]; nextCursor: string | null }>(
       context,
       "GET",
       "/api/discovery",
-      {
-        query,
-      },
+      { query },
     );
-    found.push(...page.orbs);
-    query = page.nextCursor === null ? undefined : { limit: "200", cursor: page.nextCursor };
-  }
+    return { items: orbs, nextCursor };
+  };
+  for await (const { items } of pagesOf(read)) found.push(...items);
   return found;
 }
 

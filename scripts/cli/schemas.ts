@@ -1,6 +1,7 @@
 /** The commands that manage applications' documents: init, pull, diff and push. */
 import { isProblem } from "../../shared/client/problem.ts";
 import { CommandError, type Context, manage } from "./command/context.ts";
+import { pagesOf } from "./command/pages.ts";
 import { documentOf, localOrbs, type OrbDocument, readOrb, requireOrbId, textOf, writeOrb } from "./files.ts";
 
 /** Exit code of `orb diff` if a file differs from the platform's document. */
@@ -78,20 +79,15 @@ const MOST_ORBS = 1_000_000;
 /** Returns the ids of all orbs of the platform. */
 export async function everyOrb(context: Context): Promise<string[]> {
   const ids: string[] = [];
-  let cursor: string | null = null;
-  do {
-    const query: Record<string, string> = { limit: "200", ...(cursor === null ? {} : { cursor }) };
-    const page: { items: { id: string }[]; nextCursor: string | null } = await manage(
-      context,
-      "GET",
-      "/api/admin/orbs",
-      { query },
-    );
-    ids.push(...page.items.map(({ id }) => requireOrbId(id, "The platform names an orb that cannot exist")));
-    if (ids.length > MOST_ORBS || (cursor !== null && cursor === page.nextCursor))
+  const read = (at: { cursor?: string }) =>
+    manage<{ items: { id: string }[]; nextCursor: string | null }>(context, "GET", "/api/admin/orbs", {
+      query: { limit: "200", ...at },
+    });
+  for await (const { items } of pagesOf(read)) {
+    ids.push(...items.map(({ id }) => requireOrbId(id, "The platform names an orb that cannot exist")));
+    if (ids.length > MOST_ORBS)
       throw new CommandError("The platform's list of orbs does not end. Name the orbs: orb pull <id>");
-    cursor = page.nextCursor;
-  } while (cursor !== null);
+  }
   return ids;
 }
 

@@ -3,7 +3,8 @@ import { createWriteStream } from "node:fs";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { entryCells, entryValues, headLine, tableLine } from "../../../shared/rows/write.ts";
-import { CommandError, type Context, manage } from "../command/context.ts";
+import { type Context, manage } from "../command/context.ts";
+import { pagesOf } from "../command/pages.ts";
 import { progress } from "../command/progress.ts";
 import { standardOutput } from "../command/terminal.ts";
 import { type Collection, cellsOf, collectionOf, type Format } from "./collection.ts";
@@ -30,25 +31,17 @@ const PAGE = "200";
 const PRIVATE = 0o600;
 
 async function* stored(context: Context, { orb, module, schema }: Collection): AsyncGenerator<StoredEntry> {
-  let cursor: string | null = null;
-  do {
+  const read = (at: { cursor?: string }) => {
     const query: Record<string, string> = {
       module,
       schema: schema.id,
       limit: PAGE,
-      ...(cursor === null ? {} : { cursor }),
+      ...at,
     };
-    const page: { items: StoredEntry[]; nextCursor: string | null } = await manage(
-      context,
-      "GET",
-      `/api/admin/orbs/${encodeURIComponent(orb.id)}/entries`,
-      { query },
-    );
-    yield* page.items;
-    if (cursor !== null && cursor === page.nextCursor)
-      throw new CommandError("The platform answered with the same page twice. Check the address.");
-    cursor = page.nextCursor;
-  } while (cursor !== null);
+    const path = `/api/admin/orbs/${encodeURIComponent(orb.id)}/entries`;
+    return manage<{ items: StoredEntry[]; nextCursor: string | null }>(context, "GET", path, { query });
+  };
+  for await (const { items } of pagesOf(read)) yield* items;
 }
 
 /**

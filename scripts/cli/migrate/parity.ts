@@ -1,6 +1,7 @@
 /** Compares what the other system has with what the orb has: both are read again. */
 import { equal, isObject } from "../../../shared/kernel/json.ts";
 import { type Context, manage } from "../command/context.ts";
+import { pagesOf } from "../command/pages.ts";
 import { bar } from "../command/progress.ts";
 import {
   type FieldDefinition,
@@ -84,7 +85,7 @@ class Comparison {
     return { schemas, differences: this.#differences };
   }
 
-  async #page(schema: string, query: Record<string, string>) {
+  async #page(schema: string, query: { cursor?: string; [name: string]: string | undefined }) {
     const path = `/api/admin/orbs/${encodeURIComponent(this.#input.orb)}/entries`;
     return manage<{ items: StoredEntry[]; nextCursor: string | null }>(this.#context, "GET", path, {
       query: { module: MODULE, schema, limit: PAGE, ...query },
@@ -95,18 +96,13 @@ class Comparison {
   async #readIds(schema: string): Promise<number> {
     const known = this.#input.fitted.known.get(schema);
     let others = 0;
-    let cursor: string | null = null;
-    do {
-      const page: { items: StoredEntry[]; nextCursor: string | null } = await this.#page(schema, {
-        ...(cursor === null ? {} : { cursor }),
-      });
-      for (const { id, values } of page.items) {
+    for await (const { items } of pagesOf((at) => this.#page(schema, at))) {
+      for (const { id, values } of items) {
         const sourceId = values[SOURCE_ID];
         if (typeof sourceId !== "string" || known?.has(sourceId) !== true) others++;
         else this.#ids.set(id, `${schema}\n${sourceId}`);
       }
-      cursor = page.nextCursor;
-    } while (cursor !== null);
+    }
     return others;
   }
 
@@ -144,13 +140,8 @@ class Comparison {
       .map(({ id }) => [`filter[${SOURCE_ID}]`, id]);
     if (simple.length > 0) filters.push([`filter[${SOURCE_ID}][in]`, simple.map(({ id }) => id).join(",")]);
     for (const [name = "", value = ""] of filters) {
-      let cursor: string | null = null;
-      do {
-        const query: Record<string, string> = { [name]: value, ...(cursor === null ? {} : { cursor }) };
-        const page: { items: StoredEntry[]; nextCursor: string | null } = await this.#page(schema, query);
-        for (const one of page.items) found.set(String(one.values[SOURCE_ID]), one);
-        cursor = page.nextCursor;
-      } while (cursor !== null);
+      for await (const { items } of pagesOf((at) => this.#page(schema, { [name]: value, ...at })))
+        for (const one of items) found.set(String(one.values[SOURCE_ID]), one);
     }
     return found;
   }
