@@ -117,7 +117,8 @@ const DryRunSchema = z
           code: z.string(),
           field: z.string().optional(),
           candidates: z.array(z.string()).optional().openapi({
-            description: "New fields of the type of the removed `field`, which may be a rename",
+            description:
+              "New fields of the type of the removed `field`, which may be a rename. Or, for a `field` that is back, those of which a rule could make its values",
           }),
           message: z.string(),
           entries: z.int().openapi({ description: "Entries stored in the schema" }),

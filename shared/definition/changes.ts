@@ -33,7 +33,10 @@ export interface SchemaChange {
   schema: string;
   /** Name of the field. For a field inside objects, the names on the way to it, such as `seo.title`. */
   field?: string;
-  /** New names that may be those of what is removed, so that the removal may be meant as a rename. */
+  /**
+   * New names that may be those of what is removed, so that the removal may be meant as a rename. For a field that comes
+   * back, the fields of which a rule could make its values.
+   */
   candidates?: string[];
   message: string;
 }

@@ -4,7 +4,8 @@ import { equal } from "../kernel/json.ts";
 import type { Change, Side } from "./compat-fields.ts";
 import type { FieldDefinition } from "./document/document.ts";
 import { readsOf, ruleOf } from "./document/source.ts";
-import { madeIn } from "./names/made.ts";
+import { type Before, isSameRule, madeBefore, madeIn } from "./names/made.ts";
+import { allStored, rootOf } from "./names/stored-names.ts";
 import { takesRule } from "./types/traits.ts";
 
 /** The fields of a schema, before and after a change. */
@@ -13,12 +14,85 @@ interface FieldsOfBoth {
   b: Side;
   before: { list: readonly FieldDefinition[]; scope: string };
   after: { list: readonly FieldDefinition[]; scope: string };
+  /** The fields that were members of objects before. */
+  arrived: ReadonlySet<string>;
 }
 
 /** Returns how a rule newly makes the values of a field of others. Undefined if none does. */
-function newlyMade({ a, b, before, after }: FieldsOfBoth, name: string) {
+function newlyMade({ a, b, before, after }: Omit<FieldsOfBoth, "arrived">, name: string) {
   const made = madeIn(b.names, after.scope, name);
   return equal(made, madeIn(a.names, before.scope, name)) ? undefined : made;
+}
+
+const refused = (field: string, message: string): Change => ({
+  severity: "dangerous",
+  code: "converted_field",
+  field,
+  message,
+});
+
+/** Returns why a rule cannot make the values of a field, if it cannot. */
+function refusedRule(lists: FieldsOfBoth, field: FieldDefinition, was: FieldDefinition | undefined) {
+  const { a, b, before, after } = lists;
+  const { name, from } = field;
+  const rule = ruleOf({ from });
+  const reads = readsOf(rule);
+  const root = b.names.rootOf(after.scope, name);
+  const earlier = madeBefore(a.names, before.scope, root);
+  if (was !== undefined) {
+    if (reads.length === 0 || equal(ruleOf(was), rule) || equal(earlier?.rule, rule)) return undefined;
+    return `Field ${name} cannot be made of ${joinNames(reads)}, because the schema has it already. Give the rule to a field with a new name.`;
+  }
+  const known: Before = {
+    meaning: (one) => before.list.find((each) => each.name === one),
+    identities: a.names.identitiesIn(before.scope),
+    place: {},
+  };
+  const isBack = earlier?.rule !== undefined && reads.length > 0 && isSameRule(earlier, rule, known);
+  if (earlier?.rule !== undefined && !isBack && (reads.length > 0 || !lists.arrived.has(name)))
+    return `Field ${name} was made by a rule, and comes back ${reads.length === 0 ? "without it" : "with another one"}. Give it the rule that it had, or another name.`;
+  const unread = reads.filter((read) => {
+    const source = before.list.find((one) => one.name === read);
+    return source === undefined || !takesRule(source);
+  });
+  if (!isBack && unread.length > 0)
+    return `Field ${name} cannot be made of ${joinNames(unread)}: its rule can read only fields that the schema has now, and neither sensitive ones nor objects, rich text, references and files.`;
+  const chained = isBack ? [] : reads.filter((read) => isChained(lists, read, root));
+  if (chained.length > 0)
+    return `Field ${name} cannot be made of ${joinNames(chained)}, of which a rule makes the values. Make it of the fields that this rule reads.`;
+  const narrow = reads.filter((read) =>
+    sourcesOf(lists, read).some((source) => !readsAsNarrow(source, field)),
+  );
+  if (narrow.length > 0)
+    return `Field ${name} cannot be made of ${joinNames(narrow)}, because other callers could read it. Give it an access.read that names no other callers than that of ${joinNames(narrow)}.`;
+  return undefined;
+}
+
+/** Returns whether a rule makes a field of others, apart from the one that comes back. */
+function isChained({ a, before }: FieldsOfBoth, read: string, root: string): boolean {
+  const made = madeIn(a.names, before.scope, read);
+  if (made?.rule === undefined) return false;
+  const all = a.names.identitiesIn(before.scope);
+  const rootOfStored = (stored: string) => {
+    const found = all.find((one) => allStored(one).includes(stored));
+    return found === undefined ? stored : rootOf(found);
+  };
+  return Object.values(made.sources).every(({ stored }) => rootOfStored(stored) !== root);
+}
+
+/** Returns a field that a rule reads: as it was, and as it is now. */
+function sourcesOf({ a, b, before, after }: FieldsOfBoth, read: string): FieldDefinition[] {
+  const root = a.names.rootOf(before.scope, read);
+  return [
+    ...before.list.filter(({ name }) => name === read),
+    ...after.list.filter(({ name }) => b.names.rootOf(after.scope, name) === root),
+  ];
+}
+
+/** Returns whether nobody may read a field who may not read the other one. */
+function readsAsNarrow(source: FieldDefinition, { access }: FieldDefinition): boolean {
+  const known = source.access?.read;
+  return known === undefined || access?.read?.every((one) => known.includes(one)) === true;
 }
 
 /** Returns the changes of new fields that a rule makes of others. */
@@ -26,37 +100,26 @@ export function madeChanges(lists: FieldsOfBoth): Change[] {
   const { a, b, before, after } = lists;
   const known = new Map(before.list.map((field) => [a.names.rootOf(before.scope, field.name), field]));
   return after.list.flatMap((field): Change[] => {
-    const { name, unique, from } = field;
+    const { name, unique } = field;
     const made = newlyMade(lists, name);
-    const was = known.get(b.names.rootOf(after.scope, name));
-    const reads = readsOf(ruleOf({ from }));
-    if (was !== undefined && reads.length > 0 && !equal(ruleOf(was), ruleOf({ from }))) {
-      const message = `Field ${name} cannot be made of ${joinNames(reads)}, because the schema has it already. Give the rule to a field with a new name.`;
-      return [{ severity: "dangerous", code: "converted_field", field: name, message }];
-    }
-    const unread = reads.filter((read) => {
-      const source = before.list.find((one) => one.name === read);
-      return source === undefined || !takesRule(source);
-    });
-    if (was === undefined && unread.length > 0) {
-      const message = `Field ${name} cannot be made of ${joinNames(unread)}: its rule can read only fields that the schema has now, and neither sensitive ones nor objects, rich text, references and files.`;
-      return [{ severity: "dangerous", code: "converted_field", field: name, message }];
-    }
-    if (made === undefined) return [];
+    const message = refusedRule(lists, field, known.get(b.names.rootOf(after.scope, name)));
+    if (message !== undefined) return [refused(name, message)];
+    if (made === undefined || lists.arrived.has(name)) return [];
     const sources = Object.keys(made.sources);
     const roots = Object.values(made.sources).map(({ stored }) => stored);
     const fate =
       made.rule === undefined
         ? `Entries that were written with ${joinNames(sources)} have no value of it.`
         : `A rule makes its values of ${joinNames(sources)} when they are read.`;
-    const message = `Field ${name} is ${made.rule === undefined ? "back" : "new"}. ${fate}`;
+    const told = `Field ${name} is ${made.rule === undefined ? "back" : "new"}. ${fate}`;
     const change: Change = {
       severity: "converted",
       code: "converted_field",
       field: name,
-      message,
+      message: told,
       roots,
       mayLose: true,
+      ...(made.rule === undefined ? { candidates: sources } : {}),
     };
     return unique === true ? [change, { ...madeUnique(name), roots }] : [change];
   });
@@ -71,7 +134,7 @@ const madeUnique = (name: string): Change => ({
 });
 
 /** Returns the new fields that take the place of a removed one. */
-export function madeOfRemoved(lists: FieldsOfBoth, root: string): string[] {
+export function madeOfRemoved(lists: Omit<FieldsOfBoth, "arrived">, root: string): string[] {
   const { a, before, after } = lists;
   return after.list.flatMap(({ name }) => {
     const made = newlyMade(lists, name);

@@ -134,7 +134,7 @@ function compareSchemas(
     ...refusedMoves(before, after, moved),
     ...sharedBetween(...sides).map(sharedMember),
     ...compareLists({ ...lists, prefix: "", roots: undefined, moved }),
-    ...madeChanges(lists),
+    ...madeChanges({ ...lists, arrived: new Set(moved.map(({ to }) => to.path)) }),
   ];
 }
 

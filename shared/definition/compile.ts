@@ -241,7 +241,7 @@ export function compileSchema(
     definition.fields.map((field) => [field.name, compileField(compiler, field, { scope })] as const),
   );
   const moved = movedFields({ names, components: compiler.components, scope, fields: definition.fields });
-  const made = madeFields(names, scope, definition.fields);
+  const made = madeFields(names, scope, definition.fields, moved);
   const access = compileAccess(accessLists(module.type, definition), roles);
   return {
     orb: document.id,

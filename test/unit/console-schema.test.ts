@@ -1,5 +1,6 @@
 /** The console's schema editor: its JSON, and the merge of two people's changes. */
 import { expect, test } from "vitest";
+import { firstRule } from "../../functions/console/schema/document/first-rule.ts";
 import {
   objectAt,
   objectsFor,
@@ -165,4 +166,10 @@ test("moves fields into objects, and names the fields that stored entries have",
   };
   expect(twice).toEqual(orb(schema("a", object, { name: "o", type: "object", component: "c" })));
   expect(objectAt(twice, at(1), "p")).toBe(at(0));
+});
+
+test("a rule to begin with reads the field that took the place of one which is back", () => {
+  expect(firstRule({ code: "converted_field", candidates: ["name"] })).toEqual({ var: "values.name" });
+  expect(firstRule({ code: "converted_field" })).toEqual({ var: "value" });
+  expect(firstRule({ code: "changed_type" })).toEqual({ var: "value" });
 });

@@ -447,3 +447,31 @@ it("refuses values in languages that the orb no longer has", () => {
   expect(write({ a: { en: "x" } }, { a: { en: "z", de: null } }).values).toEqual({ a: { en: "z" } });
   expect(write({ a: { en: "x" } }, { a: { fr: "y" } }).errors).toEqual(coded("unknown_language"));
 });
+
+describe("a field that a rule makes of others", () => {
+  const rule = { convert: { cat: [{ var: "values.first" }, " ", { var: "values.last" }] } };
+  const fields = [text("first"), text("last")];
+  const madeWith = (more: object = {}) =>
+    changeOf(fields, [...fields, { ...text("name"), from: rule, ...more }]);
+  const base = { first: "Ann", last: "Lee" };
+
+  it.each([
+    ["is edited", { name: "Dr Ann Lee" }],
+    ["is empty", {}],
+    ["has what the rule makes", { name: "Ann Lee" }],
+  ])("stays as it is if an earlier shape changes the others and it %s", (_, own) => {
+    const { write } = madeWith();
+    expect(write({ ...base, ...own }, { first: "Bob" }).values).toEqual({ ...base, ...own, first: "Bob" });
+  });
+
+  it("stays if the caller may not set or read it, and is made in new entries of those who may", () => {
+    for (const access of [{ write: ["owner"] }, { read: ["owner"], write: ["owner"] }]) {
+      const { write } = madeWith({ access });
+      const stored = { ...base, name: "Ann Lee" };
+      const changed = write(stored, { first: "Bob" }, { role: "admin" });
+      expect([changed.code, changed.errors]).toEqual([undefined, undefined]);
+      expect(write(undefined, base, { role: "admin" }).values).toEqual(base);
+      expect(write(undefined, base).values).toEqual(stored);
+    }
+  });
+});

@@ -1,8 +1,7 @@
 /** The review before publishing. It shows the changes, and their effects on stored entries. */
 import { useEffect, useState } from "preact/hooks";
-import { checkOrb, readLive } from "../api/documents.ts";
+import { checkOrb } from "../api/documents.ts";
 import type { DryRun } from "../api/orbs.ts";
-import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
@@ -10,10 +9,11 @@ import { Checkbox } from "../ui/form.tsx";
 import { faultsOf, ProblemBox } from "../ui/problem.tsx";
 import { Loading } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
-import { baseOf, type Editor, printed } from "./document/editor.ts";
+import { type Editor, printed } from "./document/editor.ts";
 import { differences } from "./document/merge.ts";
 import type { JsonObject } from "./document/pointer.ts";
 import { canForce, Effects } from "./effects.tsx";
+import { useBefore } from "./form/published.ts";
 import { JsonDiff } from "./json-diff.tsx";
 import { Changes, wordsOf } from "./words.tsx";
 
@@ -39,18 +39,6 @@ function useEffects(editor: Editor, force: boolean): Result {
     return () => abort.abort();
   }, [force]);
   return result;
-}
-
-/** Returns the document that the draft is compared with: the published one, or the stored one before the first. */
-function useBefore(editor: Editor) {
-  const { state, document: stored } = editor.base.value;
-  const { publishedRevision } = state;
-  const live = useLoad(
-    publishedRevision === null ? null : `live/${editor.orb}/${publishedRevision}`,
-    (signal) => readLive(editor.orb, signal),
-  );
-  const published = live.data === undefined ? undefined : baseOf(live.data).document;
-  return { live, before: publishedRevision === null ? stored : published };
 }
 
 type Work = "save" | "publish";

@@ -1,10 +1,10 @@
 import { SORTED_LANGUAGES, sortedLanguage } from "../../collation/keys.ts";
-import { article, clip, escapeSegment, type Faults } from "../../kernel/faults.ts";
+import { article, clip, escapeSegment, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { checkReads, checkRule } from "../../logic/check.ts";
 import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
 import { canonicalLanguage, FIELD_NAME, REF } from "../document/ids.ts";
-import { readsOf } from "../document/source.ts";
+import { readsOf, untoldReads } from "../document/source.ts";
 import { targetKey, targetsOf } from "../document/targets.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
 import { compilePattern } from "../fields/parts/pattern.ts";
@@ -326,6 +326,11 @@ function checkConversion(field: LooseField, faults: Faults): void {
   const rule = ownProperty(conversion, "convert");
   const path = `${field.path}/from/convert`;
   const known = OF_SCHEMA.test(field.path) && readsOf(rule).length > 0 ? "values" : "value";
+  const untold = known === "values" ? untoldReads(rule) : [];
+  if (untold.length > 0) {
+    const message = `must read each field as {"var": "values.<field>"}, and not by ${joinNames(untold)} in another way`;
+    faults.add(path, "not_applicable", message);
+  }
   for (const fault of [...checkRule(rule, path), ...checkReads(rule, path, [known])])
     faults.add(fault.path, fault.code, fault.message);
 }

@@ -47,7 +47,7 @@ export const ruleOf = ({ from }: Sourced): unknown =>
 export const movesOf = ({ from }: Sourced): [member: string, field: string][] =>
   typeof from === "object" && "fields" in from ? Object.entries(from.fields) : [];
 
-/** Returns the fields that a rule for a new field reads: those in `{ "var": "values.first" }`. */
+/** Returns the fields that a rule for a new field reads: those in `{ "var": "values.first" }`, also as a default. */
 export function readsOf(rule: unknown): string[] {
   const found = new Set<string>();
   const visit = (node: unknown): void => {
@@ -56,7 +56,26 @@ export function readsOf(rule: unknown): string[] {
       const path: unknown = Array.isArray(given) ? given[0] : given;
       const [root, field] = name === "var" && typeof path === "string" ? path.split(".") : [];
       if (root === "values" && field !== undefined && field !== "") found.add(field);
-      else visit(given);
+      visit(given);
+    }
+  };
+  visit(rule);
+  return [...found];
+}
+
+/** Operators that read values by names which are not those of fields, or are known only when the rule runs. */
+const UNTOLD = new Set(["val", "exists", "missing", "missing_some"]);
+
+/** Returns the operators of a rule for a new field by which nobody can tell which fields it reads. */
+export function untoldReads(rule: unknown): string[] {
+  const found = new Set<string>();
+  const visit = (node: unknown): void => {
+    if (typeof node !== "object" || node === null) return;
+    for (const [name, given] of Object.entries(node)) {
+      const path: unknown = Array.isArray(given) ? given[0] : given;
+      if (UNTOLD.has(name)) found.add(name);
+      if (name === "var" && (typeof path !== "string" || /^values\.?$/.test(path))) found.add(name);
+      visit(given);
     }
   };
   visit(rule);

@@ -2,14 +2,15 @@
  * New fields whose values a rule makes of several earlier fields
  * (`"from": { "convert": { "cat": [{ "var": "values.first" }, " ", { "var": "values.last" }] } }`). No entry is
  * rewritten: the rule runs when a revision is read that was stored before the field existed. Each later write stores the
- * field's own value, or null if it has none, so that no later value is ever replaced by the rule.
+ * field's own value, and a mark, so that the rule never replaces what was written later, or nothing.
  */
-import { isObject } from "../../kernel/json.ts";
+import { equal, isObject } from "../../kernel/json.ts";
 import type { FieldDefinition } from "../document/document.ts";
 import { conversionTo, meaningOf } from "./forms.ts";
+import type { MovedField } from "./moves.ts";
 import { type ConversionBudget, conversionBudget, each, evaluated, LEVELS, shown } from "./ruled.ts";
 import type { Meaning, OnLoss } from "./step.ts";
-import { allStored, type Identity, type Made, type NameTable } from "./stored-names.ts";
+import { allStored, type Identity, type Made, type NameTable, rootOf } from "./stored-names.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -50,13 +51,57 @@ export function madeOf(
 export const madeIn = (names: NameTable, scope: string, name: string): Made | undefined =>
   names.identitiesIn(scope).find((one) => one.gone !== true && one.name === name)?.made;
 
+/** Returns the identity that a field has, or had before it was removed: that with one of these stored names. */
+export const madeBefore = (names: NameTable, scope: string, root: string): Made | undefined =>
+  names.identitiesIn(scope).find((identity) => rootOf(identity) === root)?.made;
+
+/** Returns a rule that reads fields by their stored names, so that a rename makes no other rule of it. */
+const inStored = (rule: unknown, storedOf: (name: string) => string): unknown => {
+  if (Array.isArray(rule)) return rule.map((one: unknown) => inStored(one, storedOf));
+  if (!isObject(rule)) return rule;
+  return Object.fromEntries(
+    Object.entries(rule).map(([name, given]) => {
+      const [path, ...rest] = name === "var" ? [given].flat() : [];
+      const [root, field, ...inner] = typeof path === "string" ? path.split(".") : [];
+      if (root !== "values" || field === undefined) return [name, inStored(given, storedOf)];
+      const read = [root, storedOf(field), ...inner].join(".");
+      return [name, [read, ...rest.map((one: unknown) => inStored(one, storedOf))]];
+    }),
+  );
+};
+
+/**
+ * Returns whether a field that comes back has the rule that it had. A rule may read sources that the document before no
+ * longer has, or that have other names now.
+ */
+export function isSameRule(made: Made, rule: unknown, { meaning, identities }: Before): boolean {
+  const rootOfStored = (stored: string) => {
+    const found = identities.find((one) => allStored(one).includes(stored));
+    return found === undefined ? stored : rootOf(found);
+  };
+  const earlier = (name: string) => {
+    const source = made.sources[name];
+    return source === undefined ? name : rootOfStored(source.stored);
+  };
+  const now = (name: string) => {
+    if (meaning(name) === undefined) return earlier(name);
+    const found = identities.find((one) => one.gone !== true && one.name === name);
+    return found === undefined ? name : rootOf(found);
+  };
+  return equal(inStored(made.rule, earlier), inStored(rule, now));
+}
+
 /** A field of a schema whose values are made of others, if an entry was stored before the field existed. */
 export interface MadeField {
   readonly name: string;
-  /** The stored name under which writes store the field. */
-  readonly stored: string;
+  /** The stored name of the mark: an entry with it was written after the rule. */
+  readonly mark: string;
   /** The stored name under which the rule makes a value. */
   readonly form: string;
+  /** The paths of the field, or of those of which it is made, that are members of objects now. */
+  readonly moved: readonly string[];
+  /** Returns whether an entry was stored with the field. */
+  readonly isStored: (values: Values) => boolean;
   /**
    * Returns the values with the one that the rule makes of them. Returns the same values if the entry was stored with
    * the field, or has none of the earlier values.
@@ -65,25 +110,40 @@ export interface MadeField {
   readonly add: (values: Values, lose?: OnLoss) => Values;
 }
 
-/** Returns the fields of a schema whose values are made of others. */
+/**
+ * Returns the fields of a schema whose values are made of others.
+ * @param moved the fields that moved into objects
+ */
 export function madeFields(
   names: NameTable,
   scope: string,
   fields: readonly Pick<FieldDefinition, "name">[],
+  moved: readonly MovedField[],
 ): MadeField[] {
   const identities = names.identitiesIn(scope);
+  const pathsOf = (stored: readonly string[]) =>
+    moved.flatMap((one) =>
+      !one.isOwn && one.stored.some((name) => stored.includes(name)) ? [one.path] : [],
+    );
   return identities.flatMap((identity): MadeField[] => {
-    const { made, gone, name, stored } = identity;
-    if (made === undefined || gone === true || fields.every((field) => field.name !== name)) return [];
+    const { made, gone, name } = identity;
+    if (made === undefined) return [];
+    const [inside] = gone === true ? pathsOf(allStored(identity)) : [];
+    if (inside === undefined && (gone === true || fields.every((field) => field.name !== name))) return [];
+    const mark = `${rootOf(identity)}~made`;
+    const isStored = (values: Values) =>
+      [mark, ...allStored(identity)].some((one) => Object.hasOwn(values, one));
+    const sources = Object.values(made.sources).map(({ stored }) => stored);
     return [
       {
-        name,
-        stored,
+        name: inside ?? name,
+        mark,
         form: made.form,
+        moved: [...new Set([...(inside === undefined ? [] : [inside]), ...pathsOf(sources)])],
+        isStored,
         add(values, onLoss = () => {}) {
-          if (allStored(identity).some((one) => Object.hasOwn(values, one))) return values;
-          const budget = conversionBudget();
-          const value = new Making(identities, values, budget, onLoss).valueOf(identity, made);
+          if (isStored(values)) return values;
+          const value = new Making(identities, values, conversionBudget(), onLoss).valueOf(made);
           return value === undefined ? values : { ...values, [made.form]: value };
         },
       },
@@ -106,8 +166,6 @@ class Making {
   readonly #values: Values;
   readonly #budget: ConversionBudget;
   readonly #onLoss: OnLoss;
-  /** Fields whose values are being made. Of two fields that are made of each other, an entry may have neither. */
-  readonly #open = new Set<Identity>();
 
   constructor(identities: readonly Identity[], values: Values, budget: ConversionBudget, onLoss: OnLoss) {
     this.#identities = identities;
@@ -116,35 +174,27 @@ class Making {
     this.#onLoss = onLoss;
   }
 
-  valueOf(identity: Identity, made: Made): unknown {
-    if (this.#open.has(identity)) return undefined;
-    this.#open.add(identity);
+  valueOf(made: Made): unknown {
     const given = Object.entries(made.sources).map(([name, source]): Given => {
       const { translatable, marketSpecific } = source;
       return { name, value: this.#read(source.stored), levels: { translatable, marketSpecific } };
     });
-    this.#open.delete(identity);
     if (given.every(isBlank)) return undefined;
     return this.#inLevel(made, given, 0);
   }
 
-  /** Returns the value of a field as it was in the form with a stored name. */
+  /**
+   * Returns the stored value of a field as it was in the form with a stored name. A value that a rule would make is none:
+   * rules cannot be made of each other, so reading an entry takes one step for each source.
+   */
   #read(form: string): unknown {
     const identity = this.#identities.find((one) => allStored(one).includes(form)) ?? {
       stored: form,
       name: form,
     };
-    const stored = allStored(identity);
-    const own = [form, ...stored].find((one) => Object.hasOwn(this.#values, one));
-    const convert = (from: string, value: unknown) =>
-      from === form
-        ? value
-        : conversionTo(form, from, identity.forms ?? []).convert(value, undefined, this.#budget);
-    if (own !== undefined) return convert(own, this.#values[own]);
-    const { made } = identity;
-    if (made === undefined) return undefined;
-    const value = this.valueOf(identity, made);
-    return value === undefined ? undefined : convert(made.form, value);
+    const own = [form, ...allStored(identity)].find((one) => Object.hasOwn(this.#values, one));
+    if (own === undefined || own === form) return own === undefined ? undefined : this.#values[form];
+    return conversionTo(form, own, identity.forms ?? []).convert(this.#values[own], undefined, this.#budget);
   }
 
   /** Makes a value for each market and language of the new field. */
@@ -179,7 +229,10 @@ class Making {
   }
 
   #result({ rule, shape }: Made, given: readonly Given[]): unknown {
-    const values = Object.fromEntries(given.map(({ name, value }) => [name, value ?? null]));
+    // A variable whose field has no value gets its default.
+    const values = Object.fromEntries(
+      given.flatMap((one) => (isBlank(one) ? [] : [[one.name, one.value] as const])),
+    );
     if (rule !== undefined)
       return evaluated(
         { rule, to: shape, onLoss: this.#onLoss, budget: this.#budget },
@@ -205,7 +258,8 @@ export function withReturned(
 ): Identity[] {
   return identities.map((identity) => {
     const shape = identity.gone === true ? undefined : returned.get(identity.name);
-    if (shape === undefined) return identity;
+    // A field that a rule made keeps it. Its return without the rule is refused.
+    if (shape === undefined || identity.made?.rule !== undefined) return identity;
     const own = new Set(allStored(identity));
     const heirs = identities.flatMap(({ gone, made, name }) =>
       gone === true &&

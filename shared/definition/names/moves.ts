@@ -223,7 +223,10 @@ export interface MovedBetween {
   to: Location;
   /** All stored names of the field, and of the objects that have its member. */
   roots: string[];
-  /** Whether values may be lost: the type of the field or of the member has changed meanwhile. */
+  /**
+   * Whether values may be lost: the type of the field or of the member has changed meanwhile, or a rule makes the values of
+   * the field or reads them.
+   */
   mayLose: boolean;
   /** Whether values that are stored for the field on its own fit it. */
   fits: boolean;
@@ -254,12 +257,24 @@ export function movedBetween(before: Listed, after: Listed): MovedBetween[] {
         from,
         to,
         roots: [...allStored(identity), ...moved.map(({ object }) => object)],
-        mayLose: [identity, ...members].some(({ forms }) => forms !== undefined),
+        mayLose: [identity, ...members].some(({ forms }) => forms !== undefined) || isInRule(after, identity),
         fits: to.isMember || moved.every(({ shape }) => isSameShape(shape, to.definition)),
       },
     ];
   });
 }
+
+/** Returns whether a rule makes the values of a field, or makes others of them. */
+const isInRule = ({ names, scope }: Listed, identity: Identity): boolean =>
+  identity.made !== undefined || isRead({ names, scope }, identity);
+
+/** Returns whether a rule makes others of a field. */
+const isRead = ({ names, scope }: Pick<Listed, "names" | "scope">, identity: Identity): boolean =>
+  names
+    .identitiesIn(scope)
+    .some(({ made }) =>
+      Object.values(made?.sources ?? {}).some(({ stored }) => allStored(identity).includes(stored)),
+    );
 
 const identityOf = (names: NameTable, scope: string, stored: string): Identity =>
   names.identitiesIn(scope).find((one) => allStored(one).includes(stored)) ?? { stored, name: stored };
@@ -287,7 +302,7 @@ export interface CompiledMove extends Pick<Move, "field" | "object" | "member"> 
 export interface MovedField {
   /** Where the document has the values. */
   readonly path: string;
-  /** Whether the document has the field on its own. */
+  /** Whether the document has the field on its own, or a rule reads it as it was then. */
   readonly isOwn: boolean;
   /** Stored names of the field. */
   readonly stored: readonly string[];
@@ -298,7 +313,10 @@ export interface MovedField {
 export function movedFields(listed: Listed): MovedField[] {
   const { names, scope } = listed;
   return names.identitiesIn(scope).flatMap((identity): MovedField[] => {
-    const at = identity.moved === undefined ? undefined : locate(listed, identity);
+    if (identity.moved === undefined) return [];
+    // A rule reads a removed field also where an object had it.
+    const own = { path: `~${identity.name}`, isMember: false };
+    const at = locate(listed, identity) ?? (isRead(listed, identity) ? own : undefined);
     if (at === undefined) return [];
     const moves = (identity.moved ?? []).toReversed().map((move) => ({
       field: move.field,

@@ -5,7 +5,7 @@ import type { FieldDefinition, OrbDocument } from "../document/document.ts";
 import { type HomeKey, homeKey, SUBJECT_TYPES, schemaToken } from "../document/home.ts";
 import { readsOf, ruleOf } from "../document/source.ts";
 import { type Form, isConvertible, isLossless, isSameShape, meaningOf, originOf } from "./forms.ts";
-import { type Before, madeOf, withReturned } from "./made.ts";
+import { type Before, isSameRule, madeOf, withReturned } from "./made.ts";
 import { arrivedNames, claimedNames, withMoves } from "./moves.ts";
 import type { Meaning } from "./step.ts";
 import {
@@ -127,6 +127,12 @@ class Resolution {
         if (identity === undefined || meaning === undefined) return [];
         const reads = readsOf(rule);
         if (reads.length === 0) returned.set(name, meaning);
+        const earlier = identity.made;
+        if (earlier?.rule !== undefined && reads.length > 0 && isSameRule(earlier, rule, before)) {
+          const isForm = earlier.form === identity.stored;
+          const kept = { ...earlier, ...(isForm ? { shape: meaningOf(meaning) } : {}) };
+          return [[identity, { ...identity, made: kept }] as const];
+        }
         const own = madeOf(identity.stored, meaning, rule, reads, before);
         return own === undefined ? [] : [[identity, { ...identity, made: own }] as const];
       }),

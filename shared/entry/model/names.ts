@@ -35,7 +35,7 @@ const closed = (values: Values) => values as unknown as StoredValues;
 export function withNames<T extends WithStored>(schema: CompiledSchema | undefined, stored: T): Named<T> {
   if (schema?.renamed !== true) return stored as unknown as Named<T>;
   const { module, id } = schema;
-  const moved = moveValues(schema.moved, withMade(schema, opened(stored.values)));
+  const moved = intoObjects(schema, withMade(schema, outOfObjects(schema, opened(stored.values))));
   const values = namedObject(schema.fields, moved, { budgets: new Map() });
   return { ...stored, module, schema: id, values: withoutMarks(schema, values) };
 }
@@ -49,6 +49,21 @@ export function withStoredNames<T extends { values: Values }>(
   return { ...named, values: closed({ ...marksOf(schema), ...storedObject(schema.fields, named.values) }) };
 }
 
+/** Returns the values of fields that left objects as their own, so that no rule replaces them or misses them. */
+const outOfObjects = ({ moved }: CompiledSchema, stored: Readonly<Values>, lose?: OnLostField) =>
+  moveValues(
+    moved.filter(({ isOwn }) => isOwn),
+    stored,
+    lose,
+  ) as Readonly<Values>;
+
+const intoObjects = ({ moved }: CompiledSchema, stored: Readonly<Values>, lose?: OnLostField) =>
+  moveValues(
+    moved.filter(({ isOwn }) => !isOwn),
+    stored,
+    lose,
+  ) as Readonly<Values>;
+
 /** Adds the values that rules make of other fields. */
 function withMade(schema: CompiledSchema, stored: Readonly<Values>, lose?: OnLostField): Readonly<Values> {
   return schema.made.reduce(
@@ -57,19 +72,26 @@ function withMade(schema: CompiledSchema, stored: Readonly<Values>, lose?: OnLos
   );
 }
 
-/** Returns null for each field that a rule makes of others: a revision that has the field needs no rule. */
+/** Returns the mark of each field that a rule makes of others: a revision with it needs no rule. */
 const marksOf = ({ made }: CompiledSchema): Values =>
-  Object.fromEntries(made.map(({ stored }) => [stored, null]));
+  Object.fromEntries(made.map(({ mark }) => [mark, null]));
 
-/** Leaves out these marks. A default can only be replaced by null, so there null is a value. */
-function withoutMarks({ made, fields }: CompiledSchema, values: Values): Values {
-  const marked = made.filter(
-    ({ name }) => values[name] === null && fields.get(name)?.definition.default === undefined,
-  );
-  if (marked.length === 0) return values;
-  const names = new Set(marked.map(({ name }) => name));
-  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.has(name)));
+function withoutMarks({ made }: CompiledSchema, values: Values): Values {
+  if (made.every(({ mark }) => !Object.hasOwn(values, mark))) return values;
+  const marks = new Set(made.map(({ mark }) => mark));
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !marks.has(name)));
 }
+
+/** Returns stored values for which no rule makes those of these fields. */
+export const withMarks = (
+  schema: CompiledSchema,
+  values: StoredValues,
+  isMarked: (name: string) => boolean,
+): StoredValues =>
+  closed({
+    ...opened(values),
+    ...Object.fromEntries(schema.made.flatMap(({ name, mark }) => (isMarked(name) ? [[mark, null]] : []))),
+  });
 
 /** Returns an entry with the names of a definition. */
 export function namedEntry(compiled: CompiledOrb, entry: StoredEntry): LoadedEntry;
@@ -124,12 +146,17 @@ export function unconverted(
   };
   if (!schema.renamed) return lost;
   const onLost: OnLostField = (field, reason) => lost.push({ field, reason });
-  const all = withMade(schema, opened(values), onLost);
-  const moved = moveValues(schema.moved, all, onLost);
+  const own = outOfObjects(schema, opened(values), onLost);
+  const all = withMade(schema, own, onLost);
+  const moved = intoObjects(schema, all, onLost);
   const named = namedObject(schema.fields, moved, { budgets: new Map(), checks: { lose, onRuled } });
-  for (const { name, form } of schema.made) {
+  for (const { name, form, moved: inObjects, isStored } of schema.made) {
     const field = schema.fields.get(name);
-    const isMade = Object.hasOwn(all, form) && !Object.hasOwn(opened(values), form);
+    if (inObjects.length > 0 && !isStored(own)) {
+      const reason = `is in an object now, but the entry has no stored value yet of ${name}, which a rule makes. Publish the rule without the move, write the entry, and move the field then`;
+      for (const path of inObjects) onLost(path, reason);
+    }
+    const isMade = Object.hasOwn(all, form) && !Object.hasOwn(own, form);
     if (field !== undefined && isMade) onRuled(field, named[name] ?? null);
   }
   return lost;

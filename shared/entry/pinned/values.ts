@@ -5,14 +5,19 @@ import { allFields, leavesOf, replaceLeaves, type Values } from "../../definitio
 import { equal, isObject } from "../../kernel/json.ts";
 import { ofFields } from "../model/fields.ts";
 import { storedInput, withPointers } from "../model/known.ts";
-import { withNames, withStoredNames } from "../model/names.ts";
+import { withMarks, withNames, withStoredNames } from "../model/names.ts";
 import { counterpartOf, oldView, type SchemaPair } from "./fields.ts";
 
 export type EntryValues = Readonly<Record<string, unknown>>;
 
-const between = (from: CompiledSchema, to: CompiledSchema, values: EntryValues): Record<string, unknown> => {
+const between = (
+  from: CompiledSchema,
+  to: CompiledSchema,
+  values: EntryValues,
+  isMarked: (name: string) => boolean = () => false,
+): Record<string, unknown> => {
   const stored = withStoredNames(from, { module: from.module, schema: from.id, values: { ...values } });
-  return withNames(to, stored).values;
+  return withNames(to, { ...stored, values: withMarks(to, stored.values, isMarked) }).values;
 };
 
 /**
@@ -38,9 +43,16 @@ export function shownAsOld(
   return toOld({ old, now: readable }, now, known);
 }
 
-/** Returns values in the shape of the live definition. A value that it cannot hold is missing. */
-export function toNow({ old, now }: SchemaPair, values: EntryValues): Record<string, unknown> {
-  const named = between(old, now, values);
+/**
+ * Returns values in the shape of the live definition. A value that it cannot hold is missing.
+ * @param isKept returns whether no rule makes the values of a new field: those of stored entries stay as they are
+ */
+export function toNow(
+  { old, now }: SchemaPair,
+  values: EntryValues,
+  isKept: (name: string) => boolean,
+): Record<string, unknown> {
+  const named = between(old, now, values, isKept);
   const known = Object.entries(named).filter(([name]) => now.fields.has(name));
   return { ...withPointers(now, Object.fromEntries(known)) };
 }

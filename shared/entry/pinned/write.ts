@@ -91,10 +91,15 @@ export function shapedValues(pair: SchemaPair, revision: number, input: ShapedIn
   const admitted = admittedNames(writing, sent);
   if (base !== undefined) refuseUnread(writing, admitted);
   const after = changed(writing, requested(writing, admitted));
-  const made = toNow(pair, after);
+  // A new entry has what the rules of new fields make of it, as if it had been written before them.
+  const isKept = (name: string) => {
+    const field = pair.now.fields.get(name);
+    return base !== undefined || field === undefined || !rightsIn(field, sender).write;
+  };
+  const made = toNow(pair, after, isKept);
   refuseLost(writing, after, made);
   if (base === undefined) return { values: made, changed: made, positions: NOWHERE };
-  const { value, losses, positions } = overlay(stored, toNow(pair, before), made, overlayOf(writing));
+  const { value, losses, positions } = overlay(stored, toNow(pair, before, isKept), made, overlayOf(writing));
   if (losses.length > 0) throw refusedFor(writing, losses);
   refuseLost(writing, after, isObject(value) ? value : {});
   const all = Object.entries(isObject(value) ? value : {});

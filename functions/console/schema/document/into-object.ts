@@ -15,14 +15,14 @@ export function objectsFor(document: JsonObject, field: string): string[] {
 }
 
 /**
- * Returns the name that a field has in the stored document. Undefined if it is new.
+ * Returns the name that a field has in the published document. Undefined if it is new.
  * @param path pointer to the field in `document`
  */
-function storedName(document: JsonObject, stored: JsonObject, path: string): string | undefined {
+function publishedName(document: JsonObject, published: JsonObject, path: string): string | undefined {
   const [, , module = "", , schema = ""] = path.split("/");
   const own = objectOf(listOf(document.modules)[Number(module)]);
   const { id } = objectOf(listOf(own.schemas)[Number(schema)]);
-  const known = listOf(stored.modules)
+  const known = listOf(published.modules)
     .map(objectOf)
     .filter((one) => one.id === own.id)
     .flatMap(({ schemas }) => listOf(schemas).map(objectOf))
@@ -36,12 +36,12 @@ function storedName(document: JsonObject, stored: JsonObject, path: string): str
 
 /**
  * Returns a document in which a field is a member of an object.
- * @param stored the document before all changes, whose field the member was
+ * @param published the document with which the publication compares, whose field the member was
  * @param to.object name of the object. If the schema does not have it, it gets the place of the field
  */
 export function withFieldInObject(
   document: JsonObject,
-  stored: JsonObject,
+  published: JsonObject,
   path: string,
   to: { object: string; member: string },
 ): JsonObject {
@@ -49,7 +49,7 @@ export function withFieldInObject(
   const fields = listOf(valueAt(document, list)).map(objectOf);
   const kept = Object.entries(objectOf(fields[index])).filter(([name]) => !LEFT.has(name));
   const member: JsonObject = { name: to.member, ...Object.fromEntries(kept) };
-  const source = storedName(document, stored, path);
+  const source = publishedName(document, published, path);
   const withMember = (object: JsonObject): JsonObject => ({
     ...object,
     fields: [...listOf(object.fields), member],

@@ -6,6 +6,7 @@ import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Link } from "../../ui/link.tsx";
 import type { Editor } from "../document/editor.ts";
+import { firstRule } from "../document/first-rule.ts";
 import {
   below,
   type JsonObject,
@@ -85,7 +86,12 @@ export function Unconverted({ editor, path }: { editor: Editor; path: string }) 
         const { type, sensitive, from } = objectOf(
           field === undefined ? undefined : valueAt(document, field),
         );
-        const canConvert = isFieldType(type) && takesRule({ type, sensitive: sensitive === true });
+        // Only another rule than one of its own could be missing here.
+        const isRefused = change.code === "converted_field" && change.severity === "dangerous";
+        const canConvert =
+          !(isRefused && from === undefined) &&
+          isFieldType(type) &&
+          takesRule({ type, sensitive: sensitive === true });
         const place = below(field ?? "", "from");
         return (
           <div class="schema-notice" key={`${change.code} ${change.field}`}>
@@ -100,7 +106,7 @@ export function Unconverted({ editor, path }: { editor: Editor; path: string }) 
                 size="small"
                 onClick={() => {
                   if (from === undefined)
-                    editor.edit(withValue(document, place, { convert: { var: "value" } }), place);
+                    editor.edit(withValue(document, place, { convert: firstRule(change) }), place);
                   goTo(editor, place);
                 }}
               >

@@ -4,11 +4,13 @@ import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
 import { SelectField, TextField } from "../../ui/form.tsx";
+import { ProblemBox } from "../../ui/problem.tsx";
 import { say } from "../../ui/toast.tsx";
 import type { Editor } from "../document/editor.ts";
 import { namesIn, objectAt, objectsFor, withFieldInObject } from "../document/into-object.ts";
 import { objectOf, textOf, valueAt } from "../document/pointer.ts";
 import { focusFirst, rowOf } from "./item-list.tsx";
+import { useBefore } from "./published.ts";
 
 const NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
 
@@ -18,8 +20,26 @@ function faultOf(name: string, taken: readonly string[]): string | undefined {
   return taken.includes(name) ? t("schema.moveNameTaken") : undefined;
 }
 
+function Actions({ onClose, disabled }: { onClose: () => void; disabled: boolean }) {
+  return (
+    <>
+      <Button onClick={onClose}>{t("ui.cancel")}</Button>
+      <Button kind="primary" type="submit" form="move-field" disabled={disabled}>
+        {t("schema.move")}
+      </Button>
+    </>
+  );
+}
+
+/** Says that the published document cannot be read. */
+function LoadProblem({ of: { error, reload } }: { of: ReturnType<typeof useBefore>["live"] }) {
+  return error === undefined ? null : <ProblemBox error={error} retry={() => void reload()} />;
+}
+
 export function MoveField({ editor, path, onClose }: { editor: Editor; path: string; onClose: () => void }) {
   const document = editor.document.value;
+  // Publishing compares with this document, so the member must name a field of it.
+  const { live, before: published } = useBefore(editor);
   const name = textOf(objectOf(valueAt(document, path)).name);
   const objects = objectsFor(document, path);
   const [chosen, choose] = useState(objects[0] ?? "");
@@ -35,9 +55,9 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
   };
   const move = () => {
     setAsked(true);
-    if (faults.object !== undefined || faults.member !== undefined) return;
+    if (published === undefined || faults.object !== undefined || faults.member !== undefined) return;
     const before = editor.document.value;
-    const next = withFieldInObject(before, editor.base.value.document, path, { object, member });
+    const next = withFieldInObject(before, published, path, { object, member });
     const at = objectAt(next, path, object);
     editor.edit(next);
     editor.select(at);
@@ -49,14 +69,7 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
     <Dialog
       title={t("schema.moveInto", { name })}
       onClose={onClose}
-      actions={
-        <>
-          <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          <Button kind="primary" type="submit" form="move-field">
-            {t("schema.move")}
-          </Button>
-        </>
-      }
+      actions={<Actions onClose={onClose} disabled={published === undefined} />}
     >
       <form
         id="move-field"
@@ -66,6 +79,7 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
         }}
       >
         <p class="hint">{t("schema.moveHint")}</p>
+        <LoadProblem of={live} />
         {objects.length === 0 ? null : (
           <SelectField
             label={t("schema.moveObject")}
