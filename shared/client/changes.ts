@@ -45,6 +45,8 @@ export interface ListedChange {
   /** Id of the set that this one takes back, and of the one that took it back. */
   reverts?: string;
   revertedBy?: string;
+  /** Ids of the sets that have taken back a part of this one. */
+  revertedInPart?: readonly string[];
 }
 
 export interface ChangeSet extends ListedChange {
@@ -148,10 +150,18 @@ export interface Changes {
     options?: PageCall & { state?: ChangeState; author?: string; entry?: string },
   ): Promise<PageOf<ListedChange>>;
   get(id: string, options?: CallOptions): Promise<ChangeSet>;
-  /** @param changes.publishAt schedules the set as soon as it has its approvals; null gives the plan up */
+  /**
+   * @param changes.publishAt schedules the set as soon as it has its approvals; null gives the plan up
+   * @param changes.hash with `publishAt`, schedules only the content that has this hash
+   */
   patch(
     target: ChangeTarget,
-    changes: { title?: string; description?: string | null; publishAt?: Date | string | null },
+    changes: {
+      title?: string;
+      description?: string | null;
+      publishAt?: Date | string | null;
+      hash?: string;
+    },
     options?: CallOptions,
   ): Promise<ChangeSet>;
   /** Gives the set up. It stays readable. */
