@@ -115,6 +115,7 @@ test("an index whose messages are far apart is read from the broker, because loa
     s.cached.scan(STREAM, withKind(value), { fromSeq: 1, limit: 10, maxBytes: 1e8 });
   const add = (id: string, value: string) =>
     s.other.append(STREAM, { subject: subjects.equality(at(id), "kind", value), data: "1" });
+  for (let n = 0; n < 30; n++) await add(`early${n}`, "early");
   // 60 messages of an index do not fit into the first page that is read of it. `rare` is 31 apart, and `usual` is 15.
   for (let n = 0; n < 60; n++) {
     await add(`rare${n}`, "rare");
@@ -132,6 +133,9 @@ test("an index whose messages are far apart is read from the broker, because loa
   await until(() => loaded("usual"));
   expect(s.cached.stats().indexMessages).toBe(120);
   expect([await loaded("rare"), s.cached.stats().indexMessages]).toEqual([false, 120]);
+  // `early` is dense, although all the rest of the stream follows it.
+  await until(() => loaded("early"));
+  expect(s.cached.stats().indexMessages).toBe(150);
 });
 
 test("a cached response becomes invalid when its index is evicted", async () => {

@@ -149,6 +149,8 @@ export class ScheduleKeeper {
   async #readAll(): Promise<void> {
     const { store } = this.#deps;
     const now = Date.now();
+    // If the broker does not answer, the next read comes after the rest, not with the next look.
+    this.#lookedAtAll = now - LOOK_AT_ALL_MS + REST_MS;
     const page = { limit: AT_ONCE, maxBytes: SMALL_BYTES };
     const read = (fromSeq: number) =>
       store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, ...page });

@@ -112,7 +112,7 @@ async function unreadOf(
   id: string,
   after: number,
 ): Promise<{ count: number; oldest: number | undefined }> {
-  const live = await liveOrb(deps, orb);
+  const live = await liveOrb(deps, orb, "stale");
   const hook = live?.document.hooks?.find((one) => one.id === id);
   if (live === null || hook === undefined) return NOTHING;
   const read = (limit: number, maxBytes: number) => {

@@ -137,6 +137,7 @@ export class IndexCache {
     this.#known.set(filter, known);
     const end = Math.max(feed.position, feed.acknowledged);
     let limit = LOAD_PAGE.first;
+    const read = { first: 0, count: 0 };
     for (let fromSeq = 1; fromSeq <= end; ) {
       const begun = performance.now();
       const page = await this.#store.scan(feed.stream, filter, {
@@ -154,7 +155,11 @@ export class IndexCache {
       if (!fits) return this.#refuse(feed, filter);
       const last = page.messages.at(-1);
       if (last === undefined || page.pending === 0) break;
-      if (this.#isCostly(end - last.seq, page.pending)) return this.#refuse(feed, filter);
+      read.first ||= page.messages[0]?.seq ?? 0;
+      read.count += page.messages.length;
+      const gap = (last.seq - read.first) / read.count;
+      if (this.#isCostly(gap, Math.min(end - last.seq, page.pending * gap)))
+        return this.#refuse(feed, filter);
       fromSeq = last.seq + 1;
       // The broker answers other requests for half of the time.
       await pause(tookMs);
@@ -168,12 +173,12 @@ export class IndexCache {
 
   /**
    * Returns whether the rest of an index costs more to load than its queries cost without it.
-   * @param ahead messages of the stream that follow
-   * @param pending messages of the index among them
+   * @param gap how far apart the messages were that have been read
+   * @param ahead number of messages of the stream over which the rest probably reaches
    */
-  #isCostly(ahead: number, pending: number): boolean {
-    const { near, far, gap } = this.#reach;
-    return ahead > far || (ahead > near && ahead / pending > gap);
+  #isCostly(gap: number, ahead: number): boolean {
+    const { near, far, gap: most } = this.#reach;
+    return ahead > far || (ahead > near && gap > most);
   }
 
   #refuse(feed: Feed, filter: string): void {

@@ -5,7 +5,7 @@
 export interface Reach {
   /** An index is always kept if all of it is within this many messages. */
   near: number;
-  /** An index is never kept if more messages than this follow its first ones. */
+  /** An index is never kept if it reaches over more messages than this. */
   far: number;
   /** Between these limits, an index is kept if its messages are at most this far apart on average. */
   gap: number;

@@ -74,8 +74,8 @@ function Restored({ draft, entry, start }: { draft: Draft; entry: EntryItem | un
 }
 
 /** Returns the key under which the browser tab stores the unsaved changes of an entry. */
-const keyIn = ({ account }: Caller, { orb, module, schema, change = "" }: EntryPlace, id: string): string =>
-  keptKey(account, orb, change, module, schema, id);
+const keyIn = ({ account }: Caller, { orb, module, schema, change }: EntryPlace, id: string): string =>
+  keptKey(account, orb, ...(change === undefined ? [] : [change]), module, schema, id);
 
 /**
  * Returns the fields to send: not those that the caller cannot write, or cannot read and has not changed. The platform
