@@ -33,7 +33,8 @@ function settings() {
   }
 }
 const { own, config, broker, logLevel } = settings();
-const log = consoleLog(logLevel, { service: "streams" });
+const logOf = (base: Record<string, unknown>) => consoleLog(logLevel, { service: "streams", ...base });
+const log = logOf({});
 outliveRejections(log);
 
 const store = openStore({
@@ -72,7 +73,7 @@ void stayConnected();
 async function listen(): Promise<StreamsServer> {
   const { HOST: host, STREAMS_PORT: port, TRUST_PROXY: behindProxy } = own;
   try {
-    return await startStreamsServer({ host, port, config, log, store, hub, behindProxy });
+    return await startStreamsServer({ host, port, config, log: logOf, store, hub, behindProxy });
   } catch (error) {
     await requirePort(port, "STREAMS_PORT", host).catch(fail);
     fail(error);

@@ -1,5 +1,4 @@
 import { z } from "@hono/zod-openapi";
-import type { MiddlewareHandler } from "hono";
 import type { LiveSummary } from "../../shared/definition/stored/live.ts";
 import { knownLosses, orbOfLoss } from "../../shared/definition/stored/losses.ts";
 import type { Deps } from "../../shared/deps.ts";
@@ -7,7 +6,6 @@ import { copiesMissing, MAX_ORBS, type OrbFigures, readFigures } from "../../sha
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import { writeFault } from "../../shared/discovery/writable.ts";
 import { readHookFigures } from "../../shared/hooks/after/figures.ts";
-import { sameSecret } from "../../shared/kernel/ids.ts";
 import {
   METRICS_TYPE,
   type Metric,
@@ -18,19 +16,7 @@ import {
 import { VERSION } from "../../shared/kernel/version.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { credentialsOf, platformAdmin } from "../middleware/session.ts";
-import type { AppEnv } from "../request/context.ts";
-
-const admin = platformAdmin("metrics.read");
-
-/** Rejects requests that have neither the metrics token nor the credentials of a platform admin. */
-const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
-  const { metricsToken } = c.var.deps.config;
-  const { bearer } = credentialsOf(c);
-  const isToken =
-    metricsToken !== undefined && bearer !== undefined && (await sameSecret(bearer, metricsToken));
-  return isToken ? next() : admin(c, next);
-};
+import { scraper } from "../middleware/session.ts";
 
 const PER_ORB: readonly [name: string, help: string, value: (each: OrbFigures) => number][] = [
   ["platform_orb_entries", "Entries of an orb.", ({ entries }) => entries],

@@ -93,24 +93,31 @@ export function isTrustedOrigin(config: Config, origin: string): boolean {
   return origin === config.publicUrl || (origin !== "*" && config.allowedOrigins.includes(origin));
 }
 
-/** Adds CORS headers for the origins in `ALLOWED_ORIGINS`. `*` allows every origin, but without cookies. */
-export const cors: MiddlewareHandler<AppEnv> = (c, next) => {
-  const origin = c.req.header("origin");
-  const { allowedOrigins } = c.get("deps").config;
-  const open = allowedOrigins.includes("*");
-  if (origin === undefined && allowedOrigins.length === 0 && c.req.method !== "OPTIONS") return next();
-  return crossOrigin(c, next, origin, open);
-};
+/**
+ * Adds CORS headers for the origins in `ALLOWED_ORIGINS`. `*` allows every origin, but without cookies.
+ * @param isTrusted whether the request shows in another way that its page may read the response
+ */
+export const corsWith =
+  (isTrusted: (c: Context<AppEnv>, origin: string) => boolean): MiddlewareHandler<AppEnv> =>
+  (c, next) => {
+    const origin = c.req.header("origin");
+    const { config } = c.get("deps");
+    if (origin === undefined && config.allowedOrigins.length === 0 && c.req.method !== "OPTIONS")
+      return next();
+    const trusted = origin !== undefined && (isTrustedOrigin(config, origin) || isTrusted(c, origin));
+    return crossOrigin(c, next, origin, trusted);
+  };
+
+export const cors = corsWith(() => false);
 
 async function crossOrigin(
   c: Context<AppEnv>,
   next: Next,
   origin: string | undefined,
-  open: boolean,
+  trusted: boolean,
 ): Promise<Response | undefined> {
   const { config } = c.get("deps");
-  const trusted = origin !== undefined && isTrustedOrigin(config, origin);
-  const allow = trusted ? origin : open ? "*" : undefined;
+  const allow = trusted ? origin : config.allowedOrigins.includes("*") ? "*" : undefined;
   if (
     c.req.method === "OPTIONS" &&
     (origin === undefined || c.req.header("access-control-request-method") !== undefined)

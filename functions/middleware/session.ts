@@ -14,6 +14,7 @@ import { isTokenText, readTokenText } from "../../shared/access/credentials/toke
 import { handlerRefusal, refusal } from "../../shared/access/refusals.ts";
 import { isVerified } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
+import { sameSecret } from "../../shared/kernel/ids.ts";
 import type { Consistency } from "../../shared/store/types.ts";
 import type { AppEnv } from "../request/context.ts";
 import { BODY_LIMIT, hasBody, receiveBody } from "./body.ts";
@@ -159,6 +160,17 @@ function onlyPlatformAdmins(
 }
 
 export const platformAdmin = (operation: Operation) => onlyPlatformAdmins(operation, actingConsistency);
+
+const metricsAdmin = platformAdmin("metrics.read");
+
+/** Rejects requests that have neither the metrics token nor the credentials of a platform admin. */
+export const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
+  const { metricsToken } = c.get("deps").config;
+  const { bearer } = credentialsOf(c);
+  const isToken =
+    metricsToken !== undefined && bearer !== undefined && (await sameSecret(bearer, metricsToken));
+  return isToken ? next() : metricsAdmin(c, next);
+};
 
 /**
  * Admits only platform admins. The session may come from a cache, which saves a broker round trip for each written

@@ -42,7 +42,9 @@ export interface AppEnv {
 export interface Host {
   config: Config;
   log: (base: Record<string, unknown>) => Log;
-  lend: (c: Context<AppEnv>) => Pick<Deps, "store" | "expires"> & { release: () => Promise<void> };
+  lend: (
+    c: Context<AppEnv>,
+  ) => Pick<Deps, "store" | "expires" | "readOnly"> & { release: () => Promise<void> };
   client: (c: Context<AppEnv>) => string;
   /** Reads a request body directly from the host, which is faster than the request's stream. */
   body?: (c: Context<AppEnv>, limit: number) => Promise<Uint8Array>;

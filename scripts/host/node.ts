@@ -17,9 +17,10 @@ import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
 import { programsIn } from "../bundle/layout.ts";
 import { openImages } from "../images/pool.ts";
 import { Failure, systemCode } from "../process/failure.ts";
-import { forwardedAddress } from "../process/forwarded.ts";
+import { clientAddress } from "../process/forwarded.ts";
 import { processMetrics } from "../process/metrics.ts";
 import { RequestCounts } from "../process/request-counts.ts";
+import { endStalled, STALLED_MS } from "../process/stalled.ts";
 import { openAssets } from "./assets.ts";
 import { readBody } from "./body.ts";
 import { ContentFile } from "./content/content-file.ts";
@@ -30,7 +31,6 @@ import { ResponseCache } from "./response-cache.ts";
 import { ResponseFile } from "./response-file.ts";
 import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
-import { endStalled, STALLED_MS } from "./stalled.ts";
 
 /**
  * Maximum bytes that all large reads in progress may request from the broker. The broker closes a connection when four
@@ -61,12 +61,6 @@ export interface NodeFunctions extends Functions {
 
 const incomingOf = (env: Record<string, unknown>) => (env as unknown as HttpBindings).incoming;
 const outgoingOf = (env: Record<string, unknown>) => env.outgoing as RecordedResponse;
-
-/** Returns the client's address: from the connection, or from the header of a trusted proxy. */
-function clientAddress(incoming: HttpBindings["incoming"], behindProxy: boolean): string {
-  const header = behindProxy ? String(incoming.headers["x-forwarded-for"] ?? "") : "";
-  return forwardedAddress(header) ?? incoming.socket.remoteAddress ?? "unknown";
-}
 
 /**
  * Matches host names in ASCII, the only form that browsers send. The ASCII form of an international name is longer, so

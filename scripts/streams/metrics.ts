@@ -8,6 +8,10 @@ export interface HttpCounts {
   ends: Map<string, number>;
 }
 
+export function count<K>(map: Map<K, number>, key: K): void {
+  map.set(key, (map.get(key) ?? 0) + 1);
+}
+
 const by = (label: string, values: Map<string | number, number>): Sample[] =>
   [...values].map(([key, value]) => [{ [label]: String(key) }, value]);
 

@@ -1,9 +1,10 @@
 /** The long-lived server for streams. All readers share its one broker connection. */
 import { createServer, type Server } from "node:http";
 import type { AddressInfo } from "node:net";
-import { Requests, type RequestsOptions } from "./requests.ts";
+import { endStalled } from "../process/stalled.ts";
+import { StreamsApp, type StreamsOptions } from "./app.ts";
 
-export interface StreamsServerOptions extends RequestsOptions {
+export interface StreamsServerOptions extends StreamsOptions {
   host: string;
   port: number;
 }
@@ -17,14 +18,16 @@ export interface StreamsServer {
 }
 
 export async function startStreamsServer(options: StreamsServerOptions): Promise<StreamsServer> {
-  const requests = new Requests(options);
+  const app = new StreamsApp(options);
+  const listener = app.listener(options);
   const server: Server = createServer(
     { keepAliveTimeout: 10_000, headersTimeout: 10_000, requestTimeout: 15_000 },
-    (request, response) => requests.handle(request, response),
+    (request, response) => void listener(request, response),
   );
   // Readers are limited separately. Allow more connections than readers, because some connections only get an error or
   // read stored messages.
   server.maxConnections = options.hub.limits.total * 2 + 1000;
+  endStalled(server, options.hub.times.stallMs);
   await new Promise<void>((resolve, reject) => {
     server.once("error", reject);
     server.listen({ host: options.host, port: options.port, backlog: 4096 }, resolve);
@@ -33,9 +36,9 @@ export async function startStreamsServer(options: StreamsServerOptions): Promise
   return {
     port: (server.address() as AddressInfo).port,
     async drain(withinMs) {
-      requests.refuse();
+      app.refuse();
       const closed = new Promise((resolve) => server.close(resolve));
-      requests.endStreams();
+      app.endStreams();
       server.closeIdleConnections();
       const timer = setTimeout(() => server.closeAllConnections(), withinMs);
       await closed;
