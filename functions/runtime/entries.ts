@@ -9,7 +9,7 @@ import { type Principal, principalIn, requireMay } from "../../shared/access/aut
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
-import { lastLive, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { liveAhead, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { liveFor } from "../../shared/entry/pinned/orb.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
 import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
@@ -44,11 +44,11 @@ const isRead = (c: Context<AppEnv>) => c.req.method === "GET" || c.req.method ==
  * there.
  */
 function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined> | undefined {
-  if (!isRead(c) || c.get("deps").store.isCached === true) return undefined;
+  if (!isRead(c)) return undefined;
   const { search } = new URL(c.req.url);
   if (!search.includes("sort=-createdAt") || /[?&](cursor=|filter)/.test(search)) return undefined;
   const last = lastOf(c.get("deps"), orb);
-  last.catch(() => undefined);
+  last?.catch(() => undefined);
   return last;
 }
 
@@ -90,8 +90,8 @@ interface SpeculativeRead {
  * This saves a broker round trip.
  */
 function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): SpeculativeRead | undefined {
-  if (!isRead(c) || hasCredentials(c) || c.get("deps").store.isCached === true) return undefined;
-  const live = lastLive(orb);
+  if (!isRead(c) || hasCredentials(c)) return undefined;
+  const live = liveAhead(c.get("deps"), orb);
   // A live list stays open, so do not start one with a definition that may be outdated.
   if (c.req.query("live") !== undefined) return undefined;
   // A call may have side effects, so never call a handler before the definition is confirmed.

@@ -8,7 +8,7 @@ import { findsFence } from "../../shared/definition/stored/live-record.ts";
 import { forgetLoss, orbOfLoss, tellLoss } from "../../shared/definition/stored/losses.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { pause } from "../../shared/kernel/pause.ts";
-import { platformStreams } from "../../shared/store/broker/provision.ts";
+import { platformStreamNames } from "../../shared/store/broker/provision.ts";
 import { SMALL_BYTES } from "../../shared/store/budget.ts";
 import { orbOfFiles } from "../../shared/store/file-subjects.ts";
 import { isToken, orbOf, streams, subjects } from "../../shared/store/subjects.ts";
@@ -231,7 +231,7 @@ export class RecordKeeper {
 
   async #infos(): Promise<Map<string, Info>> {
     const found = new Map<string, Info>();
-    const own = new Set(platformStreams(1).map(({ name }) => name));
+    const own = new Set(platformStreamNames());
     for (const name of PASSING) own.delete(name);
     for (let offset = 0; ; ) {
       const answer = await api(this.#deps.store, "STREAM.LIST", { offset });

@@ -4,6 +4,7 @@
  */
 import type { Deps } from "../deps.ts";
 import { PerHost } from "../kernel/bounded-map.ts";
+import { isLongLived } from "../store/policy.ts";
 
 /** Maximum bytes of all chunks. */
 const MOST_BYTES = 32 * 1024 * 1024;
@@ -40,6 +41,6 @@ const caches = new PerHost<ChunkCache>(1);
 
 /** Returns the cache of a long-lived process. Other processes have none. */
 export function chunkCache({ config, store }: Pick<Deps, "config" | "store">): ChunkCache | undefined {
-  if (store.isCached !== true) return undefined;
+  if (!isLongLived(store)) return undefined;
   return caches.get(config, "") ?? caches.set(config, "", new ChunkCache());
 }

@@ -8,7 +8,7 @@ import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
-import { fileStreamConfig } from "../store/broker/provision.ts";
+import { createFileStream } from "../store/broker/provision.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { nullOnConflict, ON_CONFLICT } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
@@ -87,7 +87,7 @@ export async function beginUpload(deps: Deps, upload: NewUpload): Promise<Upload
       ...(metadata === undefined ? {} : { metadata }),
       ...(size === 0 ? { sha256: new Sha256().digest(new Uint8Array(0), 0) } : {}),
     };
-    await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
+    await createFileStream(deps, orb);
     // First store a check, which makes the background job examine the upload later. Without it, the job could not find
     // the chunks of an upload that is never completed.
     await withoutOrb(deps, orb, storeCheck(deps, orb, id, { nuid: id, sha256: undefined }));

@@ -6,7 +6,7 @@ import type { CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";
 import { toBase64 } from "../kernel/base64.ts";
-import { fileStreamConfig } from "../store/broker/provision.ts";
+import { createFileStream } from "../store/broker/provision.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, streams } from "../store/subjects.ts";
@@ -91,7 +91,7 @@ export async function importFile(
   body: AsyncIterable<Uint8Array>,
 ): Promise<boolean> {
   const nuid = deps.randomToken(ID_BYTES);
-  await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
+  await createFileStream(deps, orb);
   await storeCheck(deps, orb, nuid, { nuid, sha256: undefined });
   const hash = new Sha256();
   let tail: Uint8Array = new Uint8Array(0);

@@ -13,7 +13,7 @@ import type { OrbContext } from "../entry/model/resolve.ts";
 import { AppError, invalidParameters } from "../kernel/errors.ts";
 import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
-import { fileStreamConfig } from "../store/broker/provision.ts";
+import { createFileStream } from "../store/broker/provision.ts";
 import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
 import { requireUpload } from "./access.ts";
@@ -245,7 +245,7 @@ async function openStore(
       if (!(error instanceof StreamMissing)) throw error;
     }
   }
-  await deps.store.createStream(fileStreamConfig(orb, deps.config.replicas));
+  await createFileStream(deps, orb);
   return sha256 === undefined ? undefined : null;
 }
 

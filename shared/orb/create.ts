@@ -25,13 +25,14 @@ import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.t
 import type { HandlerDeps } from "../handlers/contract/types.ts";
 import { handlersUnder } from "../handlers/registry.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
+import { createOrbStream } from "../store/broker/provision.ts";
 import { nullOnConflict } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
-import { createOrbStream, eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/reconcile.ts";
+import { eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/reconcile.ts";
 import { withSealedSecrets } from "./secrets.ts";
 import { withoutState } from "./view.ts";
 

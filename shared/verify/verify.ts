@@ -12,7 +12,7 @@ import { liveRecord } from "../definition/stored/live-record.ts";
 import type { Deps } from "../deps.ts";
 import type { HookState } from "../hooks/after/stored.ts";
 import { notFound } from "../kernel/errors.ts";
-import { platformStreams } from "../store/broker/provision.ts";
+import { platformStreamNames } from "../store/broker/provision.ts";
 import { fileStream } from "../store/file-subjects.ts";
 import { buckets, lastToken, streams, subjects } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
@@ -168,7 +168,7 @@ export async function verifyAll(
     done(what, damages.list, damages.total);
     return result;
   };
-  const names = platformStreams(deps.config.replicas).map(({ name }) => name);
+  const names = platformStreamNames();
   for (const name of names) {
     if (PASSING.includes(name) || name === streams.platform) continue;
     await one(name, (damages) => readWhole(deps.store, name, damages));

@@ -61,7 +61,7 @@ class Reader {
   }
 
   async convert(): Promise<void> {
-    const options = { orb: "shop", home, from: this.#position, replicated: false };
+    const options = { orb: "shop", home, from: this.#position, lags: false };
     this.#changes = await changesIn(store, this.#messages, options);
   }
 

@@ -4,6 +4,7 @@ import { AppError, notFound } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { isDeletionMarker, kvEntry } from "../../store/client/message.ts";
 import { scanPages } from "../../store/pages.ts";
+import { readsAhead } from "../../store/policy.ts";
 import { buckets, type Home, kvSubject, streams } from "../../store/subjects.ts";
 import type { Consistency, KvEntry } from "../../store/types.ts";
 import type { OrbDocument } from "../document/document.ts";
@@ -88,12 +89,17 @@ interface Recent {
   pending: readonly Home[] | undefined;
 }
 
-/**
- * Returns the last definition that this process read. A request can start its work with it while the current definition
- * is being read.
- */
+/** Returns the last definition that this process read. */
 export function lastLive(orb: string): LiveOrb | undefined {
   return recent.get(orb)?.live ?? undefined;
+}
+
+/**
+ * Returns the definition with which a request can start its work while the current one is being read. Returns undefined
+ * if that saves no time.
+ */
+export function liveAhead({ store }: Pick<Deps, "store">, orb: string): LiveOrb | undefined {
+  return readsAhead(store) ? lastLive(orb) : undefined;
 }
 
 /** Returns the published definition of an application, or null. */

@@ -3,6 +3,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
 import { ofFields, readableIn } from "../model/fields.ts";
@@ -141,7 +142,7 @@ async function lastOf(
   maxBytes: number,
 ): Promise<{ messages: Map<string, StoredMessage>; heads: (StoredSnapshot | null)[] }> {
   const read = (subjects: readonly string[]) => lastOfAll(store, stream, subjects, consistency, maxBytes);
-  const together = store.isCached !== true && maxBytes <= SMALL_BYTES;
+  const together = maxBytes <= SMALL_BYTES && readsAhead(store);
   const messages = await read(places.flatMap(({ log, live }) => (together ? [log, live] : [log])));
   const heads = places.map(({ log }) => snapshotOf(messages.get(log)));
   if (together) return { messages, heads };

@@ -3,6 +3,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { nullOnConflict } from "../../store/pages.ts";
+import { isLongLived } from "../../store/policy.ts";
 import { subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
 import { hasLiveIndex, LIVE } from "../model/listing.ts";
@@ -88,11 +89,11 @@ async function build(
   missing.delete(subjects.orderedLog(index, index.field));
 }
 
-/** Builds a missing index, if it is small enough for this process. A host in Node lives long enough for any size. */
+/** Builds a missing index, if it is small enough for this process. */
 async function buildIfSmall(deps: Deps, definition: Definition, index: OrderedField): Promise<void> {
   const filter = subjects.schemaIndex(index);
   const { pending } = await readPage(deps.store, index.orb, filter, { fromSeq: 1, limit: 1 });
-  if (pending < BUILT_BY_READERS || deps.store.isCached === true) await build(deps, definition, index);
+  if (pending < BUILT_BY_READERS || isLongLived(deps.store)) await build(deps, definition, index);
   else missing.set(subjects.orderedLog(index, index.field), Date.now() + MISSING_MS.large);
 }
 

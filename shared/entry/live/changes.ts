@@ -46,8 +46,8 @@ export interface ChangesOptions {
   home: Home;
   /** Sequence number right before the first message to convert. */
   from: number;
-  /** Whether reads go to a replica. It may not have the messages up to `from` yet. */
-  replicated: boolean;
+  /** Whether reads may miss messages up to `from`. */
+  lags: boolean;
 }
 
 /** Returns subjects that match the logs of a schema's entries and all their published copies. */
@@ -55,7 +55,7 @@ export function changesFilter(orb: string, home: Home): string {
   return subjects.schemaLogs({ orb, ...home }).replace(".owner.", ".*.");
 }
 
-/** A replica may not have an earlier revision yet. Wait this many milliseconds before each retry. */
+/** A read may miss an earlier revision. Wait this many milliseconds before each retry. */
 const LOOK_AGAIN = [5, 20, 100, 400];
 /** Maximum entries whose earlier revision is read with one request. */
 const AT_ONCE = 200;
@@ -124,7 +124,7 @@ function kindOf(message: StoredMessage, head: RevisionState | undefined): Change
 async function headsBefore(
   store: Store,
   read: readonly Read[],
-  { orb, home, from, replicated }: ChangesOptions,
+  { orb, home, from, lags }: ChangesOptions,
 ): Promise<{ heads: Map<string, StoredSnapshot>; missing: Set<string> }> {
   // The revision number of each entry's first revision in `read`. Undefined if `read` contains only published copies or
   // the deletion of the entry.
@@ -146,7 +146,7 @@ async function headsBefore(
     }
   };
   for (let at = 0; at < older.length; at += AT_ONCE) await fetch(older.slice(at, at + AT_ONCE));
-  if (!replicated) return result();
+  if (!lags) return result();
   for (const ms of LOOK_AGAIN) {
     const late = older.filter((id) => (heads.get(id)?.revision ?? 0) < (first.get(id) ?? 1) - 1);
     if (late.length === 0) break;

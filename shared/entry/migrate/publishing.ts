@@ -6,6 +6,7 @@ import { type Values, validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
+import { seesAllWrites } from "../../store/policy.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { ahead } from "../index/batches.ts";
 import { formsBefore, storedPublished } from "../index/entry-keys.ts";
@@ -38,9 +39,9 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
     deps.store.scan(streams.orb(orb), filter, { fromSeq: 1, limit: 1, maxBytes: indexBytes(1) }),
   );
   const total = page === null ? 0 : page.messages.length + page.pending;
-  // A count of 0 must be exact, because a schema without entries may be changed in any way. A replica could miss new
-  // entries, so ask the leader.
-  const confirmed = deps.config.replicas === 1 || page === null;
+  // A count of 0 must be exact, because a schema without entries may be changed in any way. A read could miss new
+  // entries, so read them all.
+  const confirmed = seesAllWrites(deps) || page === null;
   if (total > EXACT || (total === 0 && confirmed)) return total;
   let count = 0;
   for await (const entries of scanEntries(deps, orb, home)) count += entries.length;

@@ -6,6 +6,7 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { type AppError, unavailable } from "../../kernel/errors.ts";
 import { Again, type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { readNewer } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Page, Store, StoredMessage } from "../../store/types.ts";
 import { readPage } from "../index/scan.ts";
@@ -130,16 +131,12 @@ async function newerRoot<R extends { upTo: number }>(
 ): Promise<ReadRoot<R>> {
   const subject = subjects.orderedRoot(index, index.field);
   const known = parser.known(subject);
-  // Read the root if no reader has compared the cached one with the log yet. A store with a cache of its own has the
-  // root in memory anyway.
-  if (known?.logTime === undefined || store.isCached === true) return readRoot(store, index, parser, "stale");
-  const newer = await nullIfMissing(
-    store.scan(streams.orb(index.orb), subject, { fromSeq: known.seq + 1, limit: 1, maxBytes: SMALL_BYTES }),
-  );
-  const [message] = newer?.messages ?? [];
-  if (message !== undefined) return { root: parser.parsed(message), removed: isRemoved(message) };
-  if (newer?.pending === 0) return { root: known.root, removed: false, logTime: known.logTime };
-  return readRoot(store, index, parser, "stale");
+  // Read the root if no reader has compared the cached one with the log yet.
+  if (known?.logTime === undefined) return readRoot(store, index, parser, "stale");
+  const bounds = { seq: known.seq, maxBytes: SMALL_BYTES };
+  const message = await nullIfMissing(readNewer(store, streams.orb(index.orb), subject, bounds));
+  if (message === undefined) return { root: known.root, removed: false, logTime: known.logTime };
+  return { root: parser.parsed(message), removed: isRemoved(message) };
 }
 
 function readLog(store: Store, index: OrderedField, fromSeq: number): Promise<Page> {

@@ -2,6 +2,7 @@ import { may, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { PerHost } from "../../kernel/bounded-map.ts";
 import type { ReadBudget } from "../../store/budget.ts";
+import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/scan.ts";
 import {
@@ -53,11 +54,11 @@ const ANY = { consistency: "stale" } as const;
 
 /**
  * Returns the last sequence number of the application's stream. A list with the newest entries first starts there and
- * reads backwards.
+ * reads backwards. Returns undefined if reading it ahead saves no time.
  */
-export async function lastOf(deps: Pick<Deps, "store">, orb: string): Promise<number | undefined> {
-  if (deps.store.isCached === true) return undefined;
-  return (await nullIfMissing(deps.store.get(streams.orb(orb), EVERYTHING, ANY)))?.seq;
+export function lastOf({ store }: Pick<Deps, "store">, orb: string): Promise<number | undefined> | undefined {
+  if (!readsAhead(store)) return undefined;
+  return nullIfMissing(store.get(streams.orb(orb), EVERYTHING, ANY)).then((message) => message?.seq);
 }
 
 /**

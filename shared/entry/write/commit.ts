@@ -1,6 +1,7 @@
 import type { EntryOperation } from "../../access/credentials/operations.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
+import { writesApart } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
 import { tendWritten } from "../listed/upkeep.ts";
@@ -54,13 +55,11 @@ async function send(
 ): Promise<number> {
   const stream = streams.orb(write.address.orb);
   const fence = fenceGuard(by.orb, by.fence);
-  const separate = options.atomic !== true && deps.config.replicas === 1;
+  const separate = options.atomic !== true && writesApart(deps);
   // Index changes may be stored before the revision, because readers of an ordered index compare each change with the
   // entry. So an atomic batch is not needed here.
   if ((isOneMessage(write) && options.atomic !== true) || (separate && onlyOrdered(write)))
     return appendFenced(deps, by, write, messagesOf(write));
-  // Without replicas, separate messages are faster than an atomic batch. With replicas, a batch costs little more, and
-  // leaves nothing behind if it fails.
   if (separate && onlyHints(write)) {
     const messages = messagesOf(write);
     const revision = messages.pop();

@@ -3,14 +3,14 @@
  * certain message, the fence. A write succeeds only if the fence of its own definition is still there.
  *
  * The message with a new revision already expects that the entry's log is unchanged. A message can have only one
- * expectation, so it cannot also expect the fence. With replicas, an extra message in the same batch expects the fence.
- * On a single broker, a batch takes twenty times as long as a message. There, the platform sends the extra message
- * after the write, and undoes the write if the broker rejects this message.
+ * expectation, so it cannot also expect the fence. An extra message, the guard, expects the fence. If the store does not
+ * send it in the same batch, the platform undoes the write if the broker rejects the guard.
  */
 
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
+import { appendGuarded } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { isOrderedKey } from "../model/index-keys.ts";
@@ -36,29 +36,17 @@ export async function appendFenced(
 ): Promise<number> {
   const { address } = write;
   const stream = streams.orb(address.orb);
-  const isCached = deps.store.isCached === true;
   const guard: Append = {
     subject: subjects.guard(address.orb, address.id, 0),
     data: "",
     ttl: GONE_SECONDS,
     expect: fenceGuard(by.orb, by.fence),
   };
-  if (deps.config.replicas > 1) return deps.store.batch(stream, [guard, ...messages]);
-  // The broker rejects the guard message if the definition has changed. A store with a cache needs no guard message,
-  // because `fenceNow` below finds the current definition in the cache.
-  const [written, behind] = await Promise.allSettled([
-    messages.length === 1 && messages[0] !== undefined
-      ? deps.store.append(stream, messages[0])
-      : deps.store.pipeline(stream, messages).then((sequences) => sequences.at(-1) ?? 0),
-    isCached ? Promise.reject(new Conflict()) : deps.store.append(stream, guard),
-  ]);
-  if (written.status === "rejected") throw written.reason;
-  const seq = written.value;
-  // A guard that was stored before the write, because the broker had to be asked again, says nothing of the write.
-  if (behind.status === "fulfilled" && behind.value > seq) return seq;
+  const { seq, held } = await appendGuarded(deps, stream, messages, guard);
+  if (held) return seq;
   // If the definition changed only after the write was stored, the write is valid. Keep it.
   const { fence = UNFENCED } = by;
-  const now = await fenceNow(deps, by.orb, fence, isCached ? "cached" : "leader");
+  const now = await fenceNow(deps, by.orb, fence, "cached");
   if (now.seq === fence.seq || now.seq > seq) return seq;
   await takeBack(deps, write, seq);
   throw new Conflict();

@@ -3,7 +3,7 @@ import { repairFence } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type ErrorKind, notFound, writeConflict } from "../../kernel/errors.ts";
 import { retry } from "../../kernel/retry.ts";
-import { orbStreamConfig } from "../../store/broker/provision.ts";
+import { createOrbStream } from "../../store/broker/provision.ts";
 import { isConflict } from "../../store/pages.ts";
 import { streams } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
@@ -70,7 +70,7 @@ export async function retryOnConflict<T>(
       // The application has no stream, because its creation was interrupted. Create the stream now.
       if ((await definitionFor(deps, orb)) === null) return false;
       created = true;
-      await deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
+      await createOrbStream(deps, orb);
       return true;
     }
     if (!isConflict(error)) return false;

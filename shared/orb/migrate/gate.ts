@@ -18,10 +18,10 @@ import {
   unlessReopened,
 } from "../../definition/stored/live-record.ts";
 import type { Deps } from "../../deps.ts";
+import { createOrbStream } from "../../store/broker/provision.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimValues, type Definition, type Plan, requireLossless } from "./impact.ts";
-import { createOrbStream } from "./reconcile.ts";
 
 /** State of an application's stream before its stored entries were checked. */
 export interface Before {

@@ -29,6 +29,7 @@ import {
 import { firstChanges } from "../../entry/ordered/built.ts";
 import { indexesOf } from "../../entry/ordered/remove.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { seesAllWrites } from "../../store/policy.ts";
 import { streams } from "../../store/subjects.ts";
 
 /** A definition that is to be activated: a document and the names in stored data. */
@@ -228,8 +229,8 @@ export async function enforce(
   requireAccepted(plan.impact);
   const { claims, work } = plan;
   if (claims.length === 0) return work;
-  // A replica may still have older entries, so that all must be read again.
-  const info = deps.config.replicas === 1 ? await deps.store.streamInfo(streams.orb(orb)) : null;
+  // A read that misses writes may find older entries, so that all must be read again.
+  const info = seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(orb)) : null;
   const since = info?.state.last_seq;
   await claimValues(deps, { orb, revision, compiled: compileOrb(document, names) }, plan, claims, {
     upTo: since,

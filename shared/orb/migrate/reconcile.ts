@@ -40,7 +40,6 @@ import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate
 import { isUntouched } from "../../entry/ordered/built.ts";
 import { indexesOf, removeIndex } from "../../entry/ordered/remove.ts";
 import { compactSchemas } from "../../entry/ordered/upkeep.ts";
-import { orbStreamConfig } from "../../store/broker/provision.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { fileStream } from "../../store/file-subjects.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";
@@ -132,10 +131,6 @@ async function erase(deps: Deps, { record, revision }: StoredLiveRecord, filter:
   } catch (error) {
     if (!(error instanceof StreamMissing)) throw error;
   }
-}
-
-export function createOrbStream(deps: Deps, orb: string): Promise<void> {
-  return deps.store.createStream(orbStreamConfig(orb, deps.config.replicas));
 }
 
 /** Marks an application as being deleted. {@link finishDeletion} erases its data. */

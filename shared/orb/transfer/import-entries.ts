@@ -21,9 +21,9 @@ import { idsIn, importedFiles, importMessages, withFiles } from "../../files/tra
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { ownHints } from "../../modules/transactions/schema.ts";
+import { createOrbStream } from "../../store/broker/provision.ts";
 import { subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { createOrbStream } from "../migrate/reconcile.ts";
 import type { ExportedEntry } from "./export.ts";
 
 export interface ImportedEntry {

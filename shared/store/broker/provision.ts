@@ -3,6 +3,7 @@
 import { pause } from "../../kernel/pause.ts";
 import { fileStream, fileSubjects } from "../file-subjects.ts";
 import { nullOnConflict } from "../pages.ts";
+import type { Installation } from "../policy.ts";
 import { buckets, FOLLOWED, kvSubject, streams, subjects } from "../subjects.ts";
 import type { Store, StreamConfig } from "../types.ts";
 import { baseConfig } from "./store.ts";
@@ -37,6 +38,11 @@ export function orbStreamConfig(orb: string, replicas: number): StreamConfig {
   };
 }
 
+/** Creates the stream of an application's entries, unless it exists. */
+export function createOrbStream({ store, config }: Installation, orb: string): Promise<void> {
+  return store.createStream(orbStreamConfig(orb, config.replicas));
+}
+
 /** Returns the configuration of the object store for an application's files. */
 export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
   return {
@@ -46,6 +52,11 @@ export function fileStreamConfig(orb: string, replicas: number): StreamConfig {
     allow_msg_ttl: true,
     allow_rollup_hdrs: true,
   };
+}
+
+/** Creates the object store of an application's files, unless it exists. */
+export function createFileStream({ store, config }: Installation, orb: string): Promise<void> {
+  return store.createStream(fileStreamConfig(orb, config.replicas));
 }
 
 export function feedSubject(subject: string): string {
@@ -86,6 +97,9 @@ function counters(name: string, seconds: number, replicas: number): StreamConfig
     max_age: seconds * NANOS_PER_SECOND,
   };
 }
+
+/** Names of the streams that exist on every installation. */
+export const platformStreamNames = (): string[] => platformStreams(1).map(({ name }) => name);
 
 export function platformStreams(replicas: number): StreamConfig[] {
   return [

@@ -31,7 +31,7 @@ export class ChangeFeed {
   readonly #home: Home;
   readonly #filter: string;
   readonly #pages = new BoundedMap<number, { at: number; page: Promise<ChangeStep> }>(SHARED_PAGES);
-  #replicated = true;
+  #lags = true;
 
   constructor(hub: Hub, orb: string, home: Home) {
     this.#hub = hub;
@@ -62,7 +62,7 @@ export class ChangeFeed {
   async #read(from: number): Promise<ChangeStep> {
     const { source } = this.#hub;
     const state = await source.state(this.stream);
-    this.#replicated = state.replicas > 1;
+    this.#lags = state.lags;
     checkRetained({ ...state, first: 0 }, from);
     if (from >= state.last) return this.#step([], { from, to: from, upToDate: true });
     const page = await source.scan(this.stream, this.#filter, from, LIMIT);
@@ -79,8 +79,8 @@ export class ChangeFeed {
     between: Pick<Step, "from" | "to" | "upToDate">,
   ): Promise<ChangeStep> {
     const { store } = this.#hub.source;
-    const [orb, home, replicated] = [this.#orb, this.#home, this.#replicated];
-    const options = { orb, home, from: between.from, replicated };
+    const [orb, home, lags] = [this.#orb, this.#home, this.#lags];
+    const options = { orb, home, from: between.from, lags };
     // Read the definition after the messages, because an older definition could allow something that the current one
     // forbids.
     const [changes, live] = await Promise.all([

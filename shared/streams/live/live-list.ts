@@ -7,6 +7,7 @@ import { effectOf, type ListEvent, type ListView } from "../../entry/live/judge.
 import { type SnapshotPage, type SnapshotRest, snapshotOfList } from "../../entry/live/snapshot.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
+import { readsMemory } from "../../store/policy.ts";
 import type { Hub } from "../read/hub.ts";
 import type { Listener, Tail, TailEnd } from "../read/tail.ts";
 import { type EndReason, listEvent } from "./events.ts";
@@ -268,7 +269,7 @@ export class LiveList implements Listener<ChangeStep> {
   async #readSnapshot(): Promise<ListSnapshot> {
     const { hub, deps } = this.#o;
     const state = await hub.source.state(this.feed.stream);
-    const lags = state.replicas > 1 || deps.store.isCached === true;
+    const lags = state.lags || readsMemory(deps.store);
     const from = lags ? await this.#before(state.last, hub.now() - LAG_MS) : state.last;
     const since = hub.now() - LAG_MS - SKEW_MS;
     const told = new Map<string, Told>();

@@ -158,12 +158,12 @@ const CUT_OFF_MS = 30_000;
 async function beginningOf(
   list: LiveList,
   hub: Hub,
-  { last, replicas }: { last: number; replicas: number },
+  { last, lags }: { last: number; lags: boolean },
   lastEventId: string | undefined,
 ): Promise<Beginning> {
   const known = lastEventId === undefined ? undefined : await list.signer.positionIn(lastEventId, hub.now());
   if (known !== undefined && known.seq <= last) return { after: known.seq };
-  if (known !== undefined && replicas > 1 && known.ageMs < CUT_OFF_MS)
+  if (known !== undefined && lags && known.ageMs < CUT_OFF_MS)
     throw unavailable("the stream ends before the client's position");
   return { snapshot: await list.snapshot() };
 }

@@ -11,7 +11,8 @@ export interface StreamState {
   signature: string;
   /** Text that changes with the published definition of the application. Empty if no application owns the stream. */
   basis: string;
-  replicas: number;
+  /** Whether reads may miss the newest messages. */
+  lags: boolean;
   /** Returns the subjects to subscribe to for notifications about new messages. */
   wakeUps: (filter: string) => string[];
   /** Whether notifications contain the sequence number of the message. */

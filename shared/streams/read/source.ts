@@ -2,6 +2,7 @@ import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { feedSubject, republishedFilter } from "../../store/broker/provision.ts";
 import { REQUEST_BYTES } from "../../store/budget.ts";
+import { mayLag } from "../../store/policy.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage, StreamInfo } from "../../store/types.ts";
 import { servedAs } from "../mappings/served.ts";
@@ -31,7 +32,7 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
     last: state.last_seq,
     signature: `${created}|${state.first_seq}|${deleted}`,
     basis: String(revision ?? ""),
-    replicas: Number(config.num_replicas ?? 1),
+    lags: mayLag(config),
     numbered: fed,
     wakeUps: (filter) => {
       // The messages come from the broker's scheduler. It announces them only under one special subject.
@@ -55,7 +56,7 @@ const READING_BYTES = 16_000_000;
  */
 const RECHECK_MS = 10_000;
 
-/** A replica may lag behind the leader for this many milliseconds. Pages read during this time are not cached. */
+/** Reads may lag behind the leader for this many milliseconds. Pages read during this time are not cached. */
 const SETTLING_MS = 10_000;
 
 export class Source {
@@ -136,12 +137,9 @@ export class Source {
     );
   }
 
-  /**
-   * Returns whether pages may be cached. After the leader has removed messages, a replica may still return them for a
-   * while. Then returns false.
-   */
-  #settled(stream: string, { signature, replicas }: StreamState): boolean {
-    if (replicas <= 1) return true;
+  /** Returns whether pages may be cached. Reads that lag may still return removed messages for a while. */
+  #settled(stream: string, { signature, lags }: StreamState): boolean {
+    if (!lags) return true;
     const now = this.#now();
     const known = this.#signatures.get(stream);
     if (known?.signature === signature) return now - known.since > SETTLING_MS;
@@ -192,11 +190,10 @@ export class Source {
   }
 
   /**
-   * Returns whether no message follows a position. Asks the leader, because a replica may not have the newest
-   * messages.
+   * Returns whether no message follows a position. Asks the leader if the read may have missed the newest messages.
    */
   async nothingLeft(stream: string, filter: string, position: number, state: StreamState): Promise<boolean> {
-    if (state.replicas <= 1) return true;
+    if (!state.lags) return true;
     return (await this.#store.nextMessage(stream, filter, position + 1)) === null;
   }
 }
