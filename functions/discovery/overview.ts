@@ -101,7 +101,8 @@ function fieldView(field: CompiledField, paths: ReadonlyMap<string, string>): Fi
       label,
       description,
       ref,
-      options: target === undefined || others.length > 0 ? undefined : paths.get(placeOf(target.orb, target)),
+      options:
+        target === undefined || others.length > 0 ? undefined : paths.get(collectionKey(target.orb, target)),
       enum: allowed,
       default: standard,
       min,
@@ -148,11 +149,11 @@ function handlerView(live: LiveOrb, route: string, full: string, found: Handler 
  * are stored. The schema's current id is not suitable, because another application may still refer to the schema by
  * an earlier id.
  */
-function placeOf(orb: string, { module, schema }: { module: string; schema: SchemaToken }): string {
+function collectionKey(orb: string, { module, schema }: { module: string; schema: SchemaToken }): string {
   return `${orb}/${module}/${schema}`;
 }
 
-/** @param paths URLs of collections, keyed by the result of {@link placeOf} */
+/** @param paths URLs of collections, keyed by the result of {@link collectionKey} */
 function orbView(
   live: LiveOrb,
   handlers: ReadonlyMap<string, Handler | FaultyEntry>,
@@ -204,7 +205,7 @@ function pathsOf(orbs: readonly LiveOrb[]): Map<string, string> {
     for (const module of compiled.modules.values()) {
       if (!module.routed) continue;
       for (const schema of module.schemas.values()) {
-        paths.set(placeOf(orb, { module: module.id, ...schema.home }), entriesPath(compiled, schema));
+        paths.set(collectionKey(orb, { module: module.id, ...schema.home }), entriesPath(compiled, schema));
       }
     }
   }

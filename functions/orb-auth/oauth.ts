@@ -19,9 +19,9 @@ import { profileOf } from "../realm/profile.ts";
 import { accountPage, returnAddress } from "../realm/return-address.ts";
 import {
   accountsOf,
+  cookieScope,
   credentialRoute,
   pathParams,
-  placeOf,
   realmRoute,
   type Scope,
   setSessionCookie,
@@ -57,7 +57,7 @@ function stateCookie(c: Context<AppEnv>, realm: Realm, provider: string) {
   const { config } = c.var.deps;
   return {
     name: `${statePrefix(c)}${realm.name}.${provider}`,
-    options: { ...placeOf(config), httpOnly: true, sameSite: "Lax" },
+    options: { ...cookieScope(config), httpOnly: true, sameSite: "Lax" },
   } as const;
 }
 

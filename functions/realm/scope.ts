@@ -60,7 +60,7 @@ export function pathParams(prefix: string): { orbId?: z.ZodString } {
 }
 
 /** Browsers require `Secure` for cookies named `__Host-…`. Some reject Secure cookies from http://localhost. */
-export const placeOf = ({ publicUrl }: { publicUrl: string }) =>
+export const cookieScope = ({ publicUrl }: { publicUrl: string }) =>
   publicUrl.startsWith("https:") ? { secure: true, path: "/" } : { secure: false, path: "/api" };
 
 /** Sets the session cookie. Scripts cannot read it, and browsers do not send it with forms of other sites. */
@@ -69,14 +69,14 @@ export function setSessionCookie(c: Context<AppEnv>, realm: Realm, session: Star
   setCookie(c, cookieName(config, realm.name), session.token, {
     httpOnly: true,
     sameSite: "Lax",
-    ...placeOf(config),
+    ...cookieScope(config),
     maxAge: session.ttl,
   });
 }
 
 export function clearSessionCookie(c: Context<AppEnv>, realm: Realm): void {
   const { config } = c.var.deps;
-  deleteCookie(c, cookieName(config, realm.name), placeOf(config));
+  deleteCookie(c, cookieName(config, realm.name), cookieScope(config));
 }
 
 export function accountsOf(realm: Realm): { platform: boolean; realms: string[] } {

@@ -11,7 +11,17 @@ import type { Address } from "./address.ts";
 import { readingOf } from "./list-input.ts";
 import { bodies } from "./operations.ts";
 import { choiceOf, type EntryRequest, get } from "./read.ts";
-import { answer, bodyOf, changeIn, extrasOf, type Named, placeOf, remove, renewal, update } from "./write.ts";
+import {
+  answer,
+  bodyOf,
+  changeIn,
+  extrasOf,
+  localeOf,
+  type Named,
+  remove,
+  renewal,
+  update,
+} from "./write.ts";
 
 type Keyed = Extract<Address, { kind: "keyed" }>;
 
@@ -85,7 +95,7 @@ export async function putBy(request: EntryRequest, address: Keyed): Promise<Resp
   const { publish, ...extra } = extrasOf(request);
   const { created, ...written } = await putEntry(c.get("deps"), caller.actor, {
     ...changeIn(request, await bodyOf(c, bodies.update)),
-    ...placeOf(extra),
+    ...localeOf(extra),
     orbId: live.orb,
     orb: live,
     schema,

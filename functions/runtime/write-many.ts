@@ -9,7 +9,7 @@ import { changePage, selectionOf } from "../http/many.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import { bodies, parametersOf } from "./operations.ts";
 import { choiceOf, type EntryRequest } from "./read.ts";
-import { bodyOf, placeOf, renewal } from "./write.ts";
+import { bodyOf, localeOf, renewal } from "./write.ts";
 
 const PAGING = ["limit", "cursor"];
 
@@ -48,7 +48,7 @@ export async function updateMany(request: EntryRequest): Promise<Response> {
     const written = await updateEntry(ofOneWrite(c.get("deps")), caller.actor, {
       ...change,
       ...target,
-      ...placeOf({
+      ...localeOf({
         ...(locale === undefined ? {} : { locale }),
         ...(market === undefined ? {} : { market }),
       }),

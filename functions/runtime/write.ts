@@ -122,7 +122,7 @@ export function extrasOf({ c, operation }: EntryRequest): Record<string, string>
  * Returns the language and market of the values in a request. If `locale` is `*` or missing, values are maps of all
  * languages.
  */
-export function placeOf({ locale, market }: { locale?: string; market?: string }) {
+export function localeOf({ locale, market }: { locale?: string; market?: string }) {
   return { locale: locale === "*" ? undefined : locale, market };
 }
 
@@ -136,7 +136,7 @@ export async function create(request: EntryRequest): Promise<Response> {
     values: body.values,
     validFrom: body.validFrom,
     validTo: body.validTo,
-    ...placeOf(extra),
+    ...localeOf(extra),
     orbId: live.orb,
     orb: live,
     module: schema.module,
@@ -168,7 +168,7 @@ export async function update(request: EntryRequest, named: Named): Promise<Respo
   const to = await writingTo(c.get("deps"), caller.actor, live, { change, publish });
   const written = await updateEntry(to.deps, to.actor, {
     ...changeIn(request, body),
-    ...placeOf(extra),
+    ...localeOf(extra),
     ...target,
     into: to.into,
     merge,

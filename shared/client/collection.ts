@@ -66,7 +66,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
    * Returns the language and market of a call. Without a language, requests and responses contain maps of all
    * languages.
    */
-  const placeOf = ({ locale = defaults.locale ?? "*", market = defaults.market }: Wish) => ({
+  const localeOf = ({ locale = defaults.locale ?? "*", market = defaults.market }: Wish) => ({
     locale,
     market,
   });
@@ -86,12 +86,12 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     options: ListOptions<unknown, OrbTypes, Fields> & Expanding<string> & PageOptions = {},
   ): Promise<Page<AnyEntry>> {
     const { signal: _, ...input } = options;
-    return read(path, { ...input, ...placeOf(options) } as ListInput, options);
+    return read(path, { ...input, ...localeOf(options) } as ListInput, options);
   }
 
   async function get(id: Named, options: GetOptions<Fields> & Expanding<string> = {}): Promise<AnyEntry> {
     const { signal: _, ...input } = options;
-    return read(`${path}/${pathOf(id)}`, { ...input, ...placeOf(options) }, options);
+    return read(`${path}/${pathOf(id)}`, { ...input, ...localeOf(options) }, options);
   }
 
   async function write(
@@ -102,7 +102,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     more: Partial<Parameters<Transport["send"]>[0]> = {},
   ): Promise<AnyEntry> {
     const { publish, add, validFrom, validTo, richText, signal } = options;
-    const query = queryOf({ ...placeOf(options), richText });
+    const query = queryOf({ ...localeOf(options), richText });
     if (publish === true) query.set("publish", "true");
     const body = { values, add, validFrom, validTo };
     const response = await transport.send({ method, path: at, query, body, signal, repeat: "safe", ...more });
@@ -115,7 +115,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
     options: WriteOptions = {},
   ): Promise<AnyEntry> {
     const { publish, signal } = options;
-    const wish = placeOf(options);
+    const wish = localeOf(options);
     const call = signal === undefined ? {} : { signal };
     const latest = () => get(entry.id, { revision: "latest", locale: wish.locale, ...call });
     // A write without a language and market replaces all values, so it must also contain the unchanged values of the
@@ -166,7 +166,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       repeat: "safe",
     });
     const moved = (await response.json()) as AnyEntry;
-    const { locale, market } = placeOf({});
+    const { locale, market } = localeOf({});
     if (locale === "*" && market === undefined) return moved;
     // A caller who may only delete gets the entry without its values.
     const shown = await get(moved.id, { revision: "latest", ...formOf(options) }).catch(() => moved);
@@ -188,7 +188,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       } while (cursor !== undefined);
     },
     live: (options: LiveOptions<Fields>, render: (items: unknown[]) => void, handlers?: LiveHandlers) =>
-      followList(transport, path, { ...options, ...placeOf(options) }, render, handlers),
+      followList(transport, path, { ...options, ...localeOf(options) }, render, handlers),
     async aggregate<A extends string>(options: AggregateOptions<unknown, OrbTypes, Fields, A>) {
       for (let more = {}; ; ) {
         const page = await list({ ...options, ...more });
@@ -216,7 +216,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       const { publish, validFrom, validTo } = options;
       const body = { values, validFrom, validTo };
       const query = {
-        ...Object.fromEntries(queryOf(placeOf(options))),
+        ...Object.fromEntries(queryOf(localeOf(options))),
         ...(publish === true ? { publish: "true" } : {}),
       };
       return changeAll(transport, { method: "PATCH", path, body, query }, selection, options);

@@ -131,7 +131,7 @@ export function compileField(
   const shapes = new Map<string, ReadonlyMap<string, CompiledField>>();
   const given = shapesOf(definition, compiler.components);
   const field: Mutable<CompiledField> = {
-    ...placeOf(definition, stored, inside),
+    ...namesOf(definition, stored, inside),
     ...valuesOf(type, definition, stored, inside.parent),
     identity: names.rootOf(inside.scope, definition.name),
     forms: formsOf(names, inside.scope, definition.name),
@@ -216,7 +216,7 @@ function richTextAround(field: CompiledField | undefined): CompiledField | undef
 type Mutable<T> = { -readonly [K in keyof T]: T[K] };
 
 /** Returns the names of a field, and where it is. */
-function placeOf({ name: key, isLink }: PartDefinition, stored: string, { parent, component }: Inside) {
+function namesOf({ name: key, isLink }: PartDefinition, stored: string, { parent, component }: Inside) {
   const named = isLink === true ? richTextAround(parent) : undefined;
   return {
     key,

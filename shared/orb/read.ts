@@ -134,7 +134,7 @@ async function* pagesOf(deps: Deps, input: ListOrbs): AsyncGenerator<OrbPosition
     const read = (fromSeq: number) =>
       deps.store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, limit, maxBytes });
     for await (const messages of scanPages(read, { fromSeq: (input.after ?? 0) + 1 }))
-      yield messages.filter(({ size }) => size > 0).map(placeOf);
+      yield messages.filter(({ size }) => size > 0).map(positionOf);
     return;
   }
   // To list the newest applications first, read the stream backwards in growing ranges, because most messages in this
@@ -162,7 +162,7 @@ async function placesBetween(deps: Deps, first: number, last: number): Promise<O
       maxBytes: indexBytes(limit),
     });
     for (const message of page.messages) {
-      if (message.seq <= last && message.data.length > 0) places.push(placeOf(message));
+      if (message.seq <= last && message.data.length > 0) places.push(positionOf(message));
     }
     const end = page.messages.at(-1);
     if (end === undefined || page.pending === 0 || end.seq >= last) return places;
@@ -170,7 +170,7 @@ async function placesBetween(deps: Deps, first: number, last: number): Promise<O
   }
 }
 
-function placeOf(message: { subject: string; seq: number }): OrbPosition {
+function positionOf(message: { subject: string; seq: number }): OrbPosition {
   return { orb: message.subject.split(".").at(-1) ?? "", seq: message.seq };
 }
 

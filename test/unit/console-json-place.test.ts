@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { lineAt, placeOf, placesIn, syntaxFault } from "../../functions/console/model/json-place.ts";
+import { lineAt, placesIn, spanOf, syntaxFault } from "../../functions/console/model/json-place.ts";
 
 /** Returns the value that a JSON Pointer names. */
 function valueAt(document: unknown, pointer: string): unknown {
@@ -29,7 +29,7 @@ describe("placesIn", () => {
 
   test("leads to the closest value around a missing one", () => {
     const text = '{\n "modules": [{ "id": "a" }]\n}';
-    const place = placeOf(placesIn(text), "/modules/0/type");
+    const place = spanOf(placesIn(text), "/modules/0/type");
     expect(text.slice(place?.from, place?.to)).toBe('{ "id": "a" }');
     expect(lineAt(text, place?.from ?? 0)).toBe(2);
   });

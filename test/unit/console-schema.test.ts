@@ -6,7 +6,7 @@ import {
   objectsFor,
   withFieldInObject,
 } from "../../functions/console/schema/document/into-object.ts";
-import { lineAt, parseText, pathAt, placeOf } from "../../functions/console/schema/document/json-text.ts";
+import { lineAt, offsetOf, parseText, pathAt } from "../../functions/console/schema/document/json-text.ts";
 import { differences, diffLines, merge } from "../../functions/console/schema/document/merge.ts";
 import {
   outer,
@@ -21,8 +21,8 @@ test("parses JSON like the runtime, and says where values are", () => {
   const text = '{\n  "a": [1, -2.5e3, true, null, "x\\u00e9\\n"],\n  "b~/": { "c": "" }\n}';
   const parsed = parseText(text);
   expect(parsed.value).toEqual(JSON.parse(text));
-  expect(lineAt(text, placeOf(parsed, "/b~0~1/c"))).toBe(3);
-  expect(placeOf(parsed, "/a/9/none")).toBe(placeOf(parsed, "/a"));
+  expect(lineAt(text, offsetOf(parsed, "/b~0~1/c"))).toBe(3);
+  expect(offsetOf(parsed, "/a/9/none")).toBe(offsetOf(parsed, "/a"));
   expect(pathAt(parsed, text.indexOf("true"))).toBe("/a/2");
 });
 

@@ -1,5 +1,5 @@
 import { useRef, useState } from "preact/hooks";
-import { lineAt, placeOf, placesIn, type Span, syntaxFault } from "../model/json-place.ts";
+import { lineAt, placesIn, type Span, spanOf, syntaxFault } from "../model/json-place.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Checkbox, TextArea } from "../ui/form.tsx";
@@ -29,7 +29,7 @@ export function DocumentForm({
   const places = faults.length > 0 && sent === text ? placesIn(text) : new Map<string, Span>();
   const placed: Placed[] =
     broken === undefined
-      ? faults.map(({ path, message }) => ({ message: `${path} ${message}`, place: placeOf(places, path) }))
+      ? faults.map(({ path, message }) => ({ message: `${path} ${message}`, place: spanOf(places, path) }))
       : [{ message: t("create.syntax"), place: broken }];
   const show = ({ from, to }: Span) => {
     const area = box.current?.querySelector("textarea");

@@ -70,7 +70,7 @@ export function placesIn(text: string): Map<string, Span> {
  * Returns the position of a value. If the text does not contain the value, returns the position of its closest
  * ancestor.
  */
-export function placeOf(places: ReadonlyMap<string, Span>, pointer: string): Span | undefined {
+export function spanOf(places: ReadonlyMap<string, Span>, pointer: string): Span | undefined {
   for (let path = pointer; ; path = path.slice(0, path.lastIndexOf("/"))) {
     const found = places.get(path);
     if (found !== undefined || path === "") return found;

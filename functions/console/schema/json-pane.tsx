@@ -4,7 +4,7 @@ import { useEffect, useMemo, useRef } from "preact/hooks";
 import { t } from "../texts/t.ts";
 import { Button, CopyButton } from "../ui/button.tsx";
 import type { Editor } from "./document/editor.ts";
-import { lineAt, pathAt, placeOf } from "./document/json-text.ts";
+import { lineAt, offsetOf, pathAt } from "./document/json-text.ts";
 
 /** Shows the line numbers, and marks lines with errors. */
 function Numbers({ count, wrong }: { count: number; wrong: ReadonlySet<number> }) {
@@ -39,7 +39,7 @@ function useSelection(editor: Editor, area: RefObject<HTMLTextAreaElement>, coun
   useEffect(() => {
     // Do not scroll while the user is typing in the text.
     if (document.activeElement !== area.current && parsed.fault === undefined)
-      reveal(selected === "" ? 0 : placeOf(parsed, selected));
+      reveal(selected === "" ? 0 : offsetOf(parsed, selected));
   }, [selected]);
   const follow = () => {
     const { current } = area;
@@ -89,7 +89,7 @@ export function JsonPane({ editor }: { editor: Editor }) {
   const wrong = useMemo(
     () =>
       new Set(
-        fault === undefined ? faults.map(({ path }) => lineAt(text, placeOf(parsed, path))) : [fault.line],
+        fault === undefined ? faults.map(({ path }) => lineAt(text, offsetOf(parsed, path))) : [fault.line],
       ),
     [text, parsed, faults, fault],
   );

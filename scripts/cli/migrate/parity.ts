@@ -4,10 +4,10 @@ import { type Context, manage } from "../command/context.ts";
 import { pagesOf } from "../command/pages.ts";
 import { bar } from "../command/progress.ts";
 import {
+  entryLabel,
   type FieldDefinition,
   Linked,
   MODULE,
-  placeOf,
   SOURCE_ID,
   type SourceEntry,
   SourceFile,
@@ -147,7 +147,11 @@ class Comparison {
   }
 
   #tell(entry: SourceEntry, field: string | undefined, source: unknown, stored: unknown): void {
-    this.#differences.push({ at: placeOf(entry, field), source: shortOf(source), stored: shortOf(stored) });
+    this.#differences.push({
+      at: entryLabel(entry, field),
+      source: shortOf(source),
+      stored: shortOf(stored),
+    });
   }
 
   #entry(entry: SourceEntry, stored: StoredEntry | undefined, counts: SchemaParity): void {

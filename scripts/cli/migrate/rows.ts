@@ -5,11 +5,11 @@ import { isObject } from "../../../shared/kernel/json.ts";
 import type { Row } from "../../../shared/rows/row.ts";
 import { type Fitted, isReady } from "./fit.ts";
 import {
+  entryLabel,
   type FieldDefinition,
   Linked,
   type Loss,
   MODULE,
-  placeOf,
   SOURCE_ID,
   type SourceEntry,
   SourceFile,
@@ -123,7 +123,7 @@ class RowMaker {
   }
 
   #tell(kind: Loss["kind"], field: string | undefined, why: string, became: string): void {
-    this.losses.push({ kind, at: placeOf(this.#entry, field), why, became });
+    this.losses.push({ kind, at: entryLabel(this.#entry, field), why, became });
   }
 
   values(): Record<string, unknown> {

@@ -5,7 +5,7 @@ import { bar } from "../command/progress.ts";
 import { RowFiles } from "../entries/files/row-files.ts";
 import { type Refused, type Uploaded, uploadRows } from "../entries/upload.ts";
 import type { Fitted } from "./fit.ts";
-import { type Loss, MODULE, placeOf, SOURCE_ID, type Source } from "./model/source.ts";
+import { entryLabel, type Loss, MODULE, SOURCE_ID, type Source } from "./model/source.ts";
 import { resolvedFields } from "./model/values.ts";
 import { type Form, keyOf, type RowContext, rowOf } from "./rows.ts";
 
@@ -111,7 +111,7 @@ class Writer {
     for (const { line, reason } of refused) {
       const entry = this.#sent[line - 1] ?? NONE;
       this.#lost.push({
-        ...{ kind: "entry", at: placeOf(entry), became },
+        ...{ kind: "entry", at: entryLabel(entry), became },
         why: `the platform refuses it: ${reason}`,
       });
     }

@@ -21,11 +21,11 @@ import { requireOpenSignup } from "../settings.ts";
 import {
   type FoundIdentity,
   findIdentity,
+  hasIdentity,
   IDENTITY_LIMIT,
   type IdentityRecord,
   identityId,
-  listed,
-  lists,
+  linkOf,
   requireFree,
   writeIdentity,
 } from "./identities.ts";
@@ -144,7 +144,7 @@ async function signIn(
   if (found.account !== null) {
     return enter(deps, realm, found.account, {
       credential: credentialOfIdentity(id),
-      lists: (account) => lists(account, id),
+      lists: (account) => hasIdentity(account, id),
       refused: identityRefused,
       detail: `provider_${begun.provider}`,
     });
@@ -182,7 +182,7 @@ function identityMeans(deps: Deps, realm: Realm, found: FoundIdentity, identity:
   let remove = async () => {};
   return {
     credential: credentialOfIdentity(identity.id),
-    listed: { credentials: [], identities: [listed(identity)] },
+    listed: { credentials: [], identities: [linkOf(identity)] },
     write: async () => {
       remove = await writeIdentity(deps, realm, found, identity);
     },
@@ -214,7 +214,7 @@ async function link(
   const remove = await writeIdentity(deps, realm, found, identity);
   const linked = (current: AccountRecord): AccountRecord | null => {
     // The identity is already linked: an earlier attempt succeeded, but its response was lost.
-    if (lists(current, identity.id)) return null;
+    if (hasIdentity(current, identity.id)) return null;
     // An unfinished recovery is about to end all sessions, perhaps including this one. So this session must not link
     // an identity.
     if (current.recovered !== undefined) throw identityRefused();
@@ -224,7 +224,7 @@ async function link(
       const detail = `An account has at most ${IDENTITY_LIMIT} identities. Unlink one first.`;
       throw new AppError("conflict", "too_many_identities", detail);
     }
-    return joining(deps, { ...current, identities: [...identities, listed(identity)] }, credential);
+    return joining(deps, { ...current, identities: [...identities, linkOf(identity)] }, credential);
   };
   try {
     await changeAccount(deps, realm, sub, linked);

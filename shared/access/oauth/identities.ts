@@ -45,10 +45,10 @@ export interface IdentityRecord {
 
 export const identityId = (issuer: string, subject: string) => sha256(JSON.stringify([issuer, subject]));
 
-export const lists = ({ identities = [] }: AccountRecord, id: string) =>
+export const hasIdentity = ({ identities = [] }: AccountRecord, id: string) =>
   identities.some((identity) => identity.id === id);
 
-export function listed({ id, issuer }: IdentityRecord): LinkedIdentity {
+export function linkOf({ id, issuer }: IdentityRecord): LinkedIdentity {
   return { id, issuer };
 }
 
@@ -64,7 +64,7 @@ export async function findIdentity(deps: Deps, realm: Realm, id: string): Promis
   if (record === null) return { record, account: null };
   const found = await readAccount(deps, realm, record.value.account);
   const account = found === null ? null : await activated(deps, realm, found);
-  return { record, account: account !== null && lists(account, id) ? account : null };
+  return { record, account: account !== null && hasIdentity(account, id) ? account : null };
 }
 
 function identityKnown(): AppError {
@@ -146,7 +146,7 @@ export async function unlink(deps: Deps, actor: Actor, input: { realm: Realm; id
     : null;
   if (record?.value.account !== sub) throw notFound("identity");
   await changeAccount(deps, realm, sub, (account) => {
-    if (!lists(account, id)) return null;
+    if (!hasIdentity(account, id)) return null;
     if (!canSignInWithout(deps, realm, account, credentialOfIdentity(id))) {
       const detail = "The last way to sign in to an account cannot be removed. Add a passkey first.";
       throw new AppError("conflict", "last_identity", detail);

@@ -2,7 +2,7 @@
 import type { Faults } from "../../kernel/faults.ts";
 import { isChangeEvent } from "../document/hooks.ts";
 import { BUILT_IN_SERVICES } from "../document/ids.ts";
-import { placeOf } from "./check-place.ts";
+import { namedModule } from "./check-place.ts";
 import type { LooseDocument, LooseHook, LooseSchedule } from "./loose.ts";
 
 export function checkHooks(document: LooseDocument, faults: Faults): void {
@@ -56,7 +56,7 @@ function checkSets({ path, on, mode, module }: LooseHook, faults: Faults): void 
 }
 
 function checkPlace(document: LooseDocument, hook: LooseHook, faults: Faults): void {
-  const module = placeOf(document, hook, faults);
+  const module = namedModule(document, hook, faults);
   if (hook.mode === "before" && module?.type === "SETTINGS") {
     faults.add(
       `${hook.path}/module`,

@@ -9,7 +9,7 @@ interface Place {
 }
 
 /** Returns the module that a part of a document names. Reports a module or a schema that the document does not have. */
-export function placeOf(
+export function namedModule(
   document: LooseDocument,
   { path, module: id, schema }: Place,
   faults: Faults,

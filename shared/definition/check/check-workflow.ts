@@ -2,7 +2,7 @@
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { ROLE_ID } from "../document/ids.ts";
 import { REVIEWER_ROLES } from "../document/workflow.ts";
-import { placeOf } from "./check-place.ts";
+import { namedModule } from "./check-place.ts";
 import type { LooseDocument } from "./loose.ts";
 
 export function checkWorkflow(document: LooseDocument, faults: Faults): void {
@@ -18,6 +18,6 @@ export function checkWorkflow(document: LooseDocument, faults: Faults): void {
         `must be one of ${known}. Add the role to roles, or correct its name.`,
       );
     }
-    placeOf(document, rule, faults);
+    namedModule(document, rule, faults);
   }
 }

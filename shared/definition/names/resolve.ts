@@ -310,8 +310,8 @@ function resolvedNames(
     all.map(({ scope, items }) => [scope, new Map(items.map((item) => [item.name, item]))]),
   );
   const place = {
-    language: placeOf(before.document.languages, document.languages),
-    market: placeOf(before.document.markets, document.markets),
+    language: defaultOf(before.document.languages, document.languages),
+    market: defaultOf(before.document.markets, document.markets),
   };
   const homes = homesIn(before.document, earlier);
   const isEmpty = (scope: string) =>
@@ -345,7 +345,7 @@ const homesIn = ({ modules }: OrbDocument, names: NameTable): HomeKey[] =>
   modules.flatMap(({ type, schemas }) => schemas.map(({ id }) => homeKey(storedHome(names, type, id))));
 
 /** Returns the language or market to which values without any belong. The first one is the default. */
-const placeOf = (before: readonly string[], after: readonly string[]): string | undefined =>
+const defaultOf = (before: readonly string[], after: readonly string[]): string | undefined =>
   after.find((key) => key === before[0]) ?? after[0] ?? before[0];
 
 /**
@@ -383,8 +383,8 @@ export function pinnedNames(
     ),
   );
   const place = {
-    language: placeOf(live.document.languages, document.languages),
-    market: placeOf(live.document.markets, document.markets),
+    language: defaultOf(live.document.languages, document.languages),
+    market: defaultOf(live.document.markets, document.markets),
   };
   return Object.fromEntries(
     scopes.map(({ scope, items }) => {

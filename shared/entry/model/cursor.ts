@@ -16,7 +16,7 @@ const MOST_NAMES = 200;
 
 const positions = z.strictObject({
   /** How the first page was read. The following pages must be read in the same way. */
-  kind: z.enum(["index", "order", "value", "set", "sorted"]),
+  kind: z.enum(["index", "order", "value", "set", "sorted", "ranked"]),
   seq,
   /**
    * Estimated share of index messages among all messages of the stream, from 0 to 1; 0 if unknown. A backward scan uses

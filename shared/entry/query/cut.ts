@@ -69,7 +69,8 @@ export function signatureOf(list: Collection<unknown>, query: ListQuery): string
     list.orb,
     list.scope,
     query.conditions.map(signed),
-    sort,
+    // Cursors of version 0.2.0 do not tell a list in the order of a search from a sorted one.
+    searched.length > 0 ? [sort, "ranked"] : sort,
     ...aggregated(query),
     localized ? [list.choice.languages, list.choice.markets] : null,
   ]);

@@ -23,7 +23,7 @@ import { orderedPlan } from "./ordered.ts";
 import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { hasOtherRange } from "./ranges.ts";
-import { isRankedPosition, rankedPlan } from "./ranked.ts";
+import { rankedPlan } from "./ranked.ts";
 import { relatedIn } from "./related.ts";
 import { pageOfSorted } from "./sorted.ts";
 
@@ -86,7 +86,7 @@ async function pageByRank<T>(
   after: Position | undefined,
   signed: string,
 ): Promise<ListPage<T>> {
-  const isRanked = isRankedPosition(after);
+  const isRanked = after?.kind === "ranked";
   const plan =
     isRanked || after === undefined ? await rankedPlan(deps, list, query, search, after) : undefined;
   if (plan !== undefined)

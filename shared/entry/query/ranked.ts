@@ -29,14 +29,6 @@ interface RankedPlace extends IndexEntry {
  */
 type KnownPoints = Map<string, number>;
 
-/**
- * Returns whether a cursor position belongs to a list in order of relevance. Only these positions have a number, the
- * points, as their first key.
- */
-export function isRankedPosition(position: Position | undefined): boolean {
-  return position?.kind === "sorted" && typeof position.keys[0] === "number";
-}
-
 export interface RankedPlan<T> {
   /**
    * The entries of the list. The index tells only the maximum points of an entry. The list returns each entry at the
@@ -123,7 +115,7 @@ async function* stepsOf(
       if (next.length > 0) {
         yield next.map((id) => {
           const place: RankedPlace = { ...home, id, seq: 0, points };
-          return { place, position: positionAt("sorted", { keys: [points], id }) };
+          return { place, position: positionAt("ranked", { keys: [points], id }) };
         });
       }
       for (const id of step) {

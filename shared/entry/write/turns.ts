@@ -36,7 +36,7 @@ const queues = new BoundedMap<string, Queue>(MOST_QUEUES);
  * Returns how many writes are at most before a turn: some of them may have left already. A turn that was removed is added
  * at the end.
  */
-function placeOf(key: string, turn: Turn): number {
+function writesBefore(key: string, turn: Turn): number {
   const now = Date.now();
   const queue = queues.get(key) ?? { turns: new Set(), last: 0 };
   queues.set(key, queue);
@@ -70,7 +70,7 @@ export async function inTurn<T>(keys: readonly string[], write: () => Promise<T>
     for (const key of ordered) {
       const turn = { until: started + WAITING_MS, number: 0 };
       taken.push({ key, turn });
-      for (let place = placeOf(key, turn); place > 0; place = placeOf(key, turn)) {
+      for (let place = writesBefore(key, turn); place > 0; place = writesBefore(key, turn)) {
         if (Date.now() - started > PATIENCE_MS) break;
         turn.until = Date.now() + WAITING_MS;
         await pause(Math.min(MOST_LOOK_MS, place * LOOK_MS));

@@ -2,8 +2,7 @@
 import type { EntryItem } from "../../api/entries.ts";
 import { timeZone } from "../../fields/datetime.tsx";
 import { kindOf } from "../../fields/index.ts";
-import type { Cell } from "../../model/cells.ts";
-import { pointerOf } from "../../model/cells.ts";
+import { type Cell, pointerOf, valueAt } from "../../model/cells.ts";
 import { t } from "../../texts/t.ts";
 import { outsideWindow } from "../../ui/badge.tsx";
 import { Button } from "../../ui/button.tsx";
@@ -50,7 +49,7 @@ export function Schedule({
             label={cell.field.label ?? ""}
             error={faultAt(faults, pointerOf(cell))}
             aside={
-              draft[cell.field.name as "validFrom"] === null || readOnly !== undefined ? null : (
+              valueAt(draft, cell) === null || readOnly !== undefined ? null : (
                 <Button size="small" kind="quiet" onClick={() => context.set(cell, null)}>
                   {t("entry.clear")}
                 </Button>
@@ -60,7 +59,7 @@ export function Schedule({
             {(attributes) => (
               <Input
                 field={cell.field}
-                value={draft[cell.field.name as "validFrom"]}
+                value={valueAt(draft, cell)}
                 onChange={(value) => context.set(cell, value)}
                 attributes={attributes}
                 disabled={readOnly !== undefined}

@@ -138,7 +138,7 @@ export class GridRow extends Component<Props> {
     const [first, ...others] = columns;
     // On a phone, a row is a card with room for two more values.
     const [second, third] = others.filter(({ name }) => name !== "status");
-    const placeOf = (field: FieldModel) =>
+    const slotOf = (field: FieldModel) =>
       field === first ? "c-first" : field === second ? "c-second" : field === third ? "c-third" : "";
     const label = first === undefined ? item.id : textOf(item, first, orb, { locale, market });
     return (
@@ -163,7 +163,7 @@ export class GridRow extends Component<Props> {
           </label>
         </td>
         {columns.map((field, at) => (
-          <td key={field.name} role="gridcell" class={`${widthOf(field)} ${placeOf(field)}`}>
+          <td key={field.name} role="gridcell" class={`${widthOf(field)} ${slotOf(field)}`}>
             {field.name === "status" ? (
               item.gone === true ? (
                 <Badge tone="warning">{t("table.gone")}</Badge>

@@ -160,7 +160,7 @@ export function parseText(text: string): ParsedText {
 }
 
 /** Returns the offset of a value, or of its closest existing ancestor. */
-export function placeOf({ places }: ParsedText, path: string): number {
+export function offsetOf({ places }: ParsedText, path: string): number {
   for (let inner = path; ; inner = inner.slice(0, inner.lastIndexOf("/"))) {
     const found = places.get(inner);
     if (found !== undefined) return found;

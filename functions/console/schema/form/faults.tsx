@@ -3,7 +3,7 @@ import { focusSoon } from "../../state/focus.ts";
 import { t } from "../../texts/t.ts";
 import { Icon } from "../../ui/icon.tsx";
 import type { Editor } from "../document/editor.ts";
-import { lineAt, placeOf } from "../document/json-text.ts";
+import { lineAt, offsetOf } from "../document/json-text.ts";
 import { isObject, type Json, objectOf, segmentsOf, textOf, valueAt } from "../document/pointer.ts";
 
 /** Marks a form element if there are validation errors at its path or below. */
@@ -71,7 +71,7 @@ export function FaultList({ editor }: { editor: Editor }) {
               {fault.message}
               <span class="hint">
                 {" "}
-                {t("schema.line", { line: lineAt(text, placeOf(editor.parsed.value, fault.path)) })}
+                {t("schema.line", { line: lineAt(text, offsetOf(editor.parsed.value, fault.path)) })}
               </span>
             </button>
           </li>

@@ -128,5 +128,5 @@ export interface SourceOptions {
 }
 
 /** Returns the name of an entry in messages. */
-export const placeOf = ({ schema, id }: { schema: string; id: string }, field?: string): string =>
+export const entryLabel = ({ schema, id }: { schema: string; id: string }, field?: string): string =>
   field === undefined ? `${schema} ${id}` : `${schema} ${id}, ${field}`;

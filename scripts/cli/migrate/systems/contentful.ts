@@ -6,10 +6,10 @@ import { Names } from "../model/names.ts";
 import { member, numberIn, objectsIn, parseJson, readText, textIn, textsIn } from "../model/read-json.ts";
 import {
   type ComponentDefinition,
+  entryLabel,
   type FieldDefinition,
   Linked,
   type Loss,
-  placeOf,
   type SchemaDefinition,
   type Source,
   type SourceEntry,
@@ -332,7 +332,7 @@ class Contentful {
     if (note !== undefined)
       losses.push({
         kind: "value",
-        at: placeOf({ schema, id }),
+        at: entryLabel({ schema, id }),
         why: note,
         became: "a draft with this content",
       });
@@ -368,7 +368,7 @@ class Contentful {
     for (const field of type.fields) {
       const locales = this.#localesOf(entry, field.id);
       const { name, translatable } = field.definition;
-      const at = placeOf(base, field.id);
+      const at = entryLabel(base, field.id);
       const convert = (value: unknown) => this.#value(field, value, at, base.losses);
       const [first = ""] = this.#locales;
       if (translatable === true)

@@ -4,10 +4,10 @@ import { type Api, apiOf, MOST_PAGES, pageCheck, readApi } from "../model/http.t
 import { Names } from "../model/names.ts";
 import { member, numberIn, objectsIn, textIn, textsIn } from "../model/read-json.ts";
 import {
+  entryLabel,
   type FieldDefinition,
   Linked,
   type Loss,
-  placeOf,
   type SchemaDefinition,
   type Source,
   type SourceEntry,
@@ -210,7 +210,7 @@ class Pocketbase {
     const values = Object.fromEntries(
       fields.map((field) => {
         const tell = (loss: Pick<Loss, "why" | "became">) =>
-          losses.push({ kind: "value", at: placeOf({ schema, id }, field.id), ...loss });
+          losses.push({ kind: "value", at: entryLabel({ schema, id }, field.id), ...loss });
         return [field.definition.name, this.#value(collection, id, field, record[field.id], tell)];
       }),
     );

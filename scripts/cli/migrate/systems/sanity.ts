@@ -6,8 +6,8 @@ import { CommandError } from "../../command/context.ts";
 import { Names } from "../model/names.ts";
 import { readJsonLines, textIn } from "../model/read-json.ts";
 import {
+  entryLabel,
   type Loss,
-  placeOf,
   type SchemaDefinition,
   type Source,
   type SourceEntry,
@@ -146,7 +146,7 @@ class Sanity {
     const main = published ?? draft ?? {};
     const losses: Loss[] = [];
     const tell = (loss: Pick<Loss, "why" | "became">) =>
-      losses.push({ kind: "value", at: placeOf({ schema, id }), ...loss });
+      losses.push({ kind: "value", at: entryLabel({ schema, id }), ...loss });
     const values = this.#fields.values(fields, main, tell);
     const isNewer = published !== undefined && draft !== undefined;
     return {

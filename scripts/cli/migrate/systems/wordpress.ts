@@ -4,9 +4,9 @@ import { CommandError } from "../../command/context.ts";
 import { Names } from "../model/names.ts";
 import { childrenOf, readXml, textOf, type XmlElement } from "../model/read-xml.ts";
 import {
+  entryLabel,
   Linked,
   type Loss,
-  placeOf,
   type SchemaDefinition,
   type Source,
   type SourceEntry,
@@ -218,7 +218,7 @@ class Wordpress {
   #post(post: Post): SourceEntry {
     const { element, schema, id } = post;
     const losses: Loss[] = [];
-    const at = placeOf({ schema, id });
+    const at = entryLabel({ schema, id });
     const state = textOf(element, "wp:status");
     const status = STATES[state] ?? "SAVED";
     const date = momentOf(textOf(element, "wp:post_date_gmt"));

@@ -4,8 +4,8 @@ import { type Api, apiOf, MOST_PAGES, pageCheck, readApi } from "../../model/htt
 import { languageOf } from "../../model/names.ts";
 import { member, textIn } from "../../model/read-json.ts";
 import {
+  entryLabel,
   type Loss,
-  placeOf,
   type Source,
   type SourceEntry,
   SourceFile,
@@ -169,7 +169,7 @@ class Directus {
     const losses = keys
       .filter((key) => key !== taken)
       .map((key) => ({
-        ...{ kind: "value" as const, at: placeOf(entry, `version ${key}`), became: "left out" },
+        ...{ kind: "value" as const, at: entryLabel(entry, `version ${key}`), became: "left out" },
         why: isLive ? "an entry has one newer draft" : "only published entries have a newer draft",
       }));
     if (taken === undefined) return { ...entry, losses: [...(entry.losses ?? []), ...losses] };
@@ -194,7 +194,7 @@ class Directus {
     const tellOf =
       (field: string): Tell =>
       (loss) =>
-        losses.push({ kind: "value", at: placeOf({ schema, id }, field), ...loss });
+        losses.push({ kind: "value", at: entryLabel({ schema, id }, field), ...loss });
     const values: Record<string, unknown> = {};
     for (const field of collection.fields)
       values[field.definition.name] = this.#value(field, item, id, tellOf(field.id));

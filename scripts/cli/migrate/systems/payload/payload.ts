@@ -7,8 +7,8 @@ import { languageOf, Names } from "../../model/names.ts";
 import { member, objectsIn, readJsonLines, textIn, textsIn } from "../../model/read-json.ts";
 import {
   type ComponentDefinition,
+  entryLabel,
   type Loss,
-  placeOf,
   type SchemaDefinition,
   type Source,
   type SourceEntry,
@@ -287,7 +287,7 @@ class Payload {
       images: this.#images?.slug,
     };
     const values = valuesOf(fields, doc, context, (place) => (loss) => {
-      losses.push({ kind: "value", at: placeOf({ schema, id }, place), ...loss });
+      losses.push({ kind: "value", at: entryLabel({ schema, id }, place), ...loss });
     });
     if (!isFile(source)) return values;
     const [name, url, server] = [

@@ -6,9 +6,9 @@ import { type Api, apiOf, findApi, MOST_PAGES, pageCheck, readApi } from "../../
 import { languageOf } from "../../model/names.ts";
 import { member, objectsIn, textIn } from "../../model/read-json.ts";
 import {
+  entryLabel,
   Linked,
   type Loss,
-  placeOf,
   type Source,
   type SourceEntry,
   SourceFile,
@@ -268,7 +268,7 @@ class Strapi {
       const { name } = field.definition;
       const convert = (row: Item, place: string) =>
         convertedOf(field, row[field.id], this.#context, (loss) =>
-          losses.push({ kind: "value", at: placeOf({ schema, id }, place), ...loss }),
+          losses.push({ kind: "value", at: entryLabel({ schema, id }, place), ...loss }),
         );
       if (!field.isLocalized) {
         values[name] = convert(main, field.id);
@@ -291,7 +291,7 @@ class Strapi {
     const [value, other] = [main[field], row[field]].map((one) => JSON.stringify(withoutIds(one)) ?? "null");
     if (value === other || other === "null" || other === "[]") return;
     losses.push({
-      ...{ kind: "value", at: placeOf({ schema: type.schema, id }, `${field}.${textIn(row, "locale")}`) },
+      ...{ kind: "value", at: entryLabel({ schema: type.schema, id }, `${field}.${textIn(row, "locale")}`) },
       ...{
         why: "the attribute is not localized, and differs by language",
         became: "the value in the default language",
