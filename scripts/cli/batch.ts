@@ -4,10 +4,8 @@ import { text } from "node:stream/consumers";
 import { type BatchItem, sendBatch } from "../../shared/client/batch.ts";
 import { transportIn } from "../../shared/client/changes.ts";
 import type { OrbTypes } from "../../shared/client/types.ts";
+import { isObject } from "../../shared/kernel/json.ts";
 import { CommandError, type Context } from "./command/context.ts";
-
-const isObject = (value: unknown): value is object =>
-  typeof value === "object" && value !== null && !Array.isArray(value);
 
 async function contentOf(file: string): Promise<string> {
   if (file === "-") return text(process.stdin);

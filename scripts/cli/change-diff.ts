@@ -1,5 +1,6 @@
 /** Shows the entries of a change set as lines of text. */
 import type { ChangedEntry, ChangedPart } from "../../shared/client/changes.ts";
+import { unescapeSegment } from "../../shared/kernel/faults.ts";
 import type { Context } from "./command/context.ts";
 
 /** Maximum characters of a value in a line, and of the words between two changes of a text. */
@@ -15,11 +16,7 @@ const shown = (value: unknown) =>
   value === null || value === undefined ? "nothing" : clipped(JSON.stringify(value), LONGEST.value);
 
 /** Returns the names in a JSON Pointer. */
-const namesIn = (pointer: string) =>
-  pointer
-    .split("/")
-    .slice(1)
-    .map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
+const namesIn = (pointer: string) => pointer.split("/").slice(1).map(unescapeSegment);
 
 function at(value: unknown, names: readonly string[]): unknown {
   return names.reduce<unknown>(

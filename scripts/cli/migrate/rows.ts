@@ -1,6 +1,7 @@
 /** Makes the rows of an import from the entries of another system. */
 import { existsSync } from "node:fs";
 import { resolve, sep } from "node:path";
+import { unescapeSegment } from "../../../shared/kernel/faults.ts";
 import { isObject } from "../../../shared/kernel/json.ts";
 import type { Row } from "../../../shared/rows/row.ts";
 import { type Fitted, isReady } from "./fit.ts";
@@ -258,9 +259,7 @@ function withoutBrokenLinks(block: Record<string, unknown>): Record<string, unkn
 
 /** Returns the names and positions in a JSON Pointer behind `/values`; nothing for a pointer to something else. */
 function wayOf(pointer: string): string[] {
-  const [, member, ...way] = pointer
-    .split("/")
-    .map((part) => part.replaceAll("~1", "/").replaceAll("~0", "~"));
+  const [, member, ...way] = pointer.split("/").map(unescapeSegment);
   return member === "values" ? way : [];
 }
 
