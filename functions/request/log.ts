@@ -55,23 +55,13 @@ export function namesOf(
   incoming: string | undefined,
 ): { requestId: string; traceparent: string } {
   const requestId = given !== undefined && REQUEST_ID.test(given) ? given : crypto.randomUUID();
-  return { requestId, traceparent: trace(incoming) };
+  const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
+  const trace = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomTrace();
+  return { requestId, traceparent: `00-${trace}-${randomTrace().slice(16)}-${match?.[3] ?? "01"}` };
 }
 
 /** Returns 32 random hexadecimal digits. */
 function randomTrace(): string {
   const uuid = crypto.randomUUID();
   return `${uuid.slice(0, 8)}${uuid.slice(9, 13)}${uuid.slice(14, 18)}${uuid.slice(19, 23)}${uuid.slice(24)}`;
-}
-
-/** Returns 16 random hexadecimal digits. */
-function randomSpan(): string {
-  const uuid = crypto.randomUUID();
-  return uuid.slice(0, 8) + uuid.slice(24, 32);
-}
-
-function trace(incoming: string | undefined): string {
-  const match = incoming === undefined ? null : TRACEPARENT.exec(incoming);
-  const traceId = match?.[1] !== undefined && !/^0+$/.test(match[1]) ? match[1] : randomTrace();
-  return `00-${traceId}-${randomSpan()}-${match?.[3] ?? "01"}`;
 }

@@ -1,9 +1,10 @@
 /** Routes that address an entry by the value of a unique field: `…/by/{field}/{value}`. */
+import { requireMay } from "../../shared/access/authorize.ts";
 import { type EntryKey, ownerOf, putEntry, readKey } from "../../shared/entry/index.ts";
 import { comparableBy } from "../../shared/entry/model/fields.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listVisible } from "../../shared/entry/read/list.ts";
-import { Reading, requireReader } from "../../shared/entry/read/reading.ts";
+import { Reading } from "../../shared/entry/read/reading.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { ifMatch } from "../http/etag.ts";
 import { readingFrom } from "../http/within.ts";
@@ -89,7 +90,7 @@ export async function getBy(request: EntryRequest, address: Keyed): Promise<Resp
 
 export async function putBy(request: EntryRequest, address: Keyed): Promise<Response> {
   const { c, live, schema, caller } = request;
-  requireReader(caller, schema, true);
+  requireMay(caller, "readDraft", { access: schema.access, own: true });
   const key = keyOf(request, address);
   const only = onlyOf(request);
   const { publish, ...extra } = extrasOf(request);
@@ -112,7 +113,8 @@ export async function putBy(request: EntryRequest, address: Keyed): Promise<Resp
 
 /** Returns the entry to change. Its key tells whether it exists, so the caller must be allowed to read drafts. */
 async function toChange(request: EntryRequest, address: Keyed): Promise<Named> {
-  requireReader(request.caller, request.schema, true);
+  const { caller, schema } = request;
+  requireMay(caller, "readDraft", { access: schema.access, own: true });
   const key = keyOf(request, address);
   return { id: await ownerIn(request, address, key), key };
 }

@@ -106,7 +106,7 @@ function variantOf(
   schema: CompiledSchema,
   entry: RuntimeEntry,
   choice: Choice,
-  fields: ReadonlySet<string> | undefined,
+  { fields, pinned }: { fields?: ReadonlySet<string> | undefined; pinned?: PinnedRequest | undefined },
 ): unknown[] {
   return [
     orb.revision,
@@ -116,12 +116,10 @@ function variantOf(
     fields === undefined ? null : [...fields].sort(),
     // Callers with different roles see different fields, so their ETags must differ.
     ...viewKey(schema),
+    // The shapes of two revisions of the definition may have the same fields.
+    ...(pinned?.orb.since === undefined ? [] : [{ definition: pinned.revision }]),
   ];
 }
-
-/** Returns what an ETag must include, because the shapes of two revisions may have the same fields. */
-const pinKey = (pinned: PinnedRequest | undefined): unknown[] =>
-  pinned?.orb.since === undefined ? [] : [{ definition: pinned.revision }];
 
 /**
  * Returns the response to a write. If the caller may delete entries but not read drafts, the response contains no
@@ -148,8 +146,7 @@ export function presentWritten(
   });
   const seen = pinned?.seen(own) ?? own;
   const entry = presentEntry(seen, { choice }, languages);
-  const variant = [...variantOf(orb, seen.schema, entry, choice, undefined), ...pinKey(pinned)];
-  const etag = runtimeTag(snapshot.revision, variant);
+  const etag = runtimeTag(snapshot.revision, variantOf(orb, seen.schema, entry, choice, { pinned }));
   return { entry, etag, languages: [...languages] };
 }
 
@@ -169,7 +166,8 @@ export async function getEntry(deps: Deps, input: GetInput): Promise<GetResult> 
   const seen = input.pinned?.seen(own) ?? own;
   const languages = new Set<string>();
   const entry = presentEntry(seen, { choice, fields: query.fields }, languages);
-  const variant = [...variantOf(orb, seen.schema, entry, choice, query.fields), ...pinKey(input.pinned)];
+  const { pinned } = input;
+  const variant = variantOf(orb, seen.schema, entry, choice, { fields: query.fields, pinned });
   if (query.expand.length > 0) {
     const expansion = {
       fields: query.expand,
@@ -177,7 +175,7 @@ export async function getEntry(deps: Deps, input: GetInput): Promise<GetResult> 
       compiled: orb.compiled,
       choice,
       consistency,
-      pinned: input.pinned,
+      pinned,
     };
     const [expanded] = await expandAll(deps, [own], expansion, languages);
     entry.expand = expanded?.expand ?? {};

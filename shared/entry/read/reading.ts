@@ -10,11 +10,6 @@ import { comparableBy, readableBy } from "../model/fields.ts";
 import { addressOf, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
 
-/** Throws if the caller can read no entry of the schema: 401 if signing in could help, otherwise 403. */
-export function requireReader(caller: Principal, { access }: CompiledSchema, drafts: boolean): void {
-  requireMay(caller, drafts ? "readDraft" : "read", { access, own: true });
-}
-
 /** A caller who may read entries of a schema, though perhaps only their own. */
 export class Reading {
   readonly caller: Principal;
@@ -34,7 +29,7 @@ export class Reading {
 
   /** @throws AppError unauthenticated or forbidden if the caller may read no such revision in any entry of the schema */
   static of(caller: Principal, orb: OrbContext, schema: CompiledSchema, latest = false): Reading {
-    requireReader(caller, schema, latest);
+    requireMay(caller, latest ? "readDraft" : "read", { access: schema.access, own: true });
     return new Reading(caller, orb, schema, latest);
   }
 
