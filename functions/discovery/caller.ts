@@ -139,7 +139,7 @@ export function callerRoutes() {
     // Admins must be able to read their own account even if the application cannot be used.
     const live = orb === undefined ? null : await usableOrb(c.var.deps, orb, "cached");
     const realms = live === null ? [SHARED_REALM] : [realmOf(live.orb, live.compiled.usesAccess)];
-    const actor = await identify(c, { platform: true, realms });
+    const actor = await identify(c, { platform: true, realms, pinned: true });
     return c.json({ account: accountOf(actor), orb: live === null ? null : orbOf(live, actor) }, 200);
   });
 }
@@ -178,7 +178,7 @@ const admit: MiddlewareHandler<AppEnv> = async (c, next) => {
   const { orb: id, search } = c.req.query();
   const orb = await namingOrb(c.var.deps, id);
   const realms = [orb === null ? SHARED_REALM : realmOf(orb.id, orb.usesAccess)];
-  const actor = await identify(c, { platform: true, realms });
+  const actor = await identify(c, { platform: true, realms, pinned: true });
   requireNames(actor, orb, search === undefined ? "ids" : "search");
   await next();
 };

@@ -122,19 +122,31 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
   return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
 }
 
+/** Returns whether a request contains an API token, which may not be valid. */
+export function sendsApiToken(c: Context<AppEnv>): boolean {
+  const token = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
+  return token !== undefined && isTokenText(token);
+}
+
 /**
  * Starts to authenticate the client while the application's definition is still loading. Call the returned function
  * when the definition has loaded.
+ * @param pinned whether the route serves API tokens that are pinned to a revision of the definition
  */
-export function beginCaller(c: Context<AppEnv>, orb: string): (usesAccess: boolean) => Promise<Actor> {
-  const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb });
+export function beginCaller(
+  c: Context<AppEnv>,
+  orb: string,
+  pinned = false,
+): (usesAccess: boolean) => Promise<Actor> {
+  const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb, pinned });
   // The promise is awaited later. If it is rejected before that, this handler prevents an unhandled rejection.
   early.catch(() => undefined);
   return async (usesAccess) => {
     const actor = await early;
     const realm = realmOf(orb, usesAccess);
     if (actor.kind !== "orb" || actor.realm === realm) return actor;
-    const other = await authenticate(c.get("deps"), credentialsOf(c), { platform: true, realms: [realm] });
+    const want = { platform: true, realms: [realm], pinned };
+    const other = await authenticate(c.get("deps"), credentialsOf(c), want);
     c.set("actor", other);
     return other;
   };

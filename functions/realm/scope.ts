@@ -120,7 +120,12 @@ export function realmRoute(
     if (operation !== "anyone") {
       // Platform admins also manage the tokens of service accounts that belong to other sets of accounts (realms).
       const operated = manages || operation === "tokens.read" || operation === "tokens.write";
-      const accepted = { ...accountsOf(realm), ...(operated ? { platform: true } : {}) };
+      const accepted = {
+        ...accountsOf(realm),
+        ...(operated ? { platform: true } : {}),
+        // These routes show no entries.
+        pinned: operation === "tokens.current" || operation === "account.read",
+      };
       const actor = await identify(c, accepted, actingConsistency(c));
       if (isAccountOperation(operation)) requireOwn(actor, realm.name, operation);
       else if (isPlatformOperation(operation)) requireOperator(actor, operation, orbOfRealm(realm.name));

@@ -1,5 +1,6 @@
 /** Routes for the API tokens of the caller's account, and of service accounts that the caller manages. */
 import { z } from "@hono/zod-openapi";
+import { EVERY_ORB } from "../../shared/access/credentials/operations.ts";
 import { CANS } from "../../shared/access/credentials/rights.ts";
 import {
   type ApiToken,
@@ -11,6 +12,9 @@ import {
   revokeCurrentToken,
   TOKEN_LIMIT,
 } from "../../shared/access/machines/tokens.ts";
+import type { Deps } from "../../shared/deps.ts";
+import { wasLive } from "../../shared/entry/pinned/orb.ts";
+import { invalid } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest, Moment } from "../http/schemas.ts";
 import { displayName } from "./schemas.ts";
@@ -37,6 +41,12 @@ const ScopeSchema = z
 const NEVER = "never";
 const expiresAt = z.union([z.iso.datetime({ offset: true }), z.literal(NEVER)]);
 
+const Definition = z.int().min(1).max(999_999_999).openapi({
+  description:
+    "Published revision of the orb's definition. The token sees and writes entries in the shape of this revision",
+  example: 12,
+});
+
 const NewTokenSchema = z
   .strictObject({
     name: displayName,
@@ -44,6 +54,7 @@ const NewTokenSchema = z
       description: "At most a year ahead. `never` is for platform admins.",
     }),
     scopes: z.array(ScopeSchema).min(1).max(50),
+    definition: Definition.optional(),
     account: z.string().max(128).optional().openapi({
       description: "Id of a service account that you manage. By default, your own account",
     }),
@@ -55,6 +66,7 @@ const TokenSchema = z
     id: z.string(),
     name: z.string(),
     scopes: z.array(ScopeSchema),
+    definition: Definition.optional(),
     expiresAt,
     createdAt: z.iso.datetime(),
     createdBy: z.string().openapi({ description: "Id of the account that created it" }),
@@ -76,6 +88,19 @@ export function createdResponse({
 }: ApiToken & { text: string }): z.infer<typeof CreatedSchema> {
   const { lastUsedAt: _, id, ...rest } = response(made);
   return { id, token: text, ...rest };
+}
+
+/** @throws AppError invalid if a new token names a revision that its orb has never published */
+async function requireRevision(
+  deps: Deps,
+  { definition, scopes }: Pick<z.infer<typeof NewTokenSchema>, "definition" | "scopes">,
+): Promise<void> {
+  const [scope, ...others] = scopes;
+  // The verb refuses a revision for several orbs.
+  if (definition === undefined || scope === undefined || scope.orb === EVERY_ORB || others.length > 0) return;
+  if (await wasLive(deps, scope.orb, definition)) return;
+  const message = "must be the number of a published revision of the orb's definition";
+  throw invalid([{ path: "/definition", code: "unknown_revision", message }]);
 }
 
 export function tokenRoutes(scope: Scope) {
@@ -162,6 +187,7 @@ export function tokenRoutes(scope: Scope) {
       .openapi(create, async (c) => {
         const { deps, actor, realm } = c.var;
         const { expiresAt: end, ...body } = c.req.valid("json");
+        await requireRevision(deps, body);
         const input = { realm, ...body, expiresAt: end === NEVER ? null : end };
         const made = await createApiToken(deps, actor, input);
         c.header("cache-control", "no-store");

@@ -4,8 +4,9 @@
  */
 import type { Context } from "hono";
 import { tryDecodeURIComponent } from "hono/utils/url";
-import { type Actor, anonymous } from "../../shared/access/actor.ts";
+import { type Actor, anonymous, pinnedTo } from "../../shared/access/actor.ts";
 import { type Principal, principalIn, requireMay } from "../../shared/access/authorize.ts";
+import { otherRevision } from "../../shared/access/refusals.ts";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
@@ -19,7 +20,7 @@ import { isUpload, serveFile } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { askingIn } from "../http/within.ts";
-import { beginCaller, hasCredentials, mayBeAuthenticated, receiveEarly } from "../middleware/session.ts";
+import { beginCaller, hasCredentials, mayBeAuthenticated, receiveEarly, sendsApiToken } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf, isFilePath, isHandler, servesFiles } from "./address.ts";
 import { PATHS } from "./definition-parts.ts";
@@ -108,6 +109,15 @@ async function mayStream(c: Context<AppEnv>, orb: string, segments: readonly str
   return live !== null && isHandler(live.compiled, segments);
 }
 
+/**
+ * Returns the revision to which the API token of a request is pinned. Does not wait for other callers. The errors of the
+ * caller are thrown later, in their usual order.
+ */
+async function revisionOfToken(c: Context<AppEnv>, caller: () => Promise<Actor>): Promise<number | undefined> {
+  if (!sendsApiToken(c)) return undefined;
+  return caller().then(pinnedTo, () => undefined);
+}
+
 /** Serves a request in the shape of an earlier revision of the definition. */
 async function servePinned(
   c: Context<AppEnv>,
@@ -127,7 +137,9 @@ async function servePinned(
   if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
   requireTaken(c, operation);
   if (!isRead(c)) await receiveEarly(c);
-  const actor = await beginCaller(c, orb)(live.compiled.usesAccess);
+  const actor = await beginCaller(c, orb, true)(live.compiled.usesAccess);
+  const own = pinnedTo(actor);
+  if (own !== undefined && own !== revision) throw otherRevision(own);
   const caller = principalIn(actor, live.orb, live.compiled);
   try {
     return await answer({ c, live, schema, caller, operation, pinned }, address);
@@ -141,22 +153,24 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
   const revision = definitionOf(c);
-  if (revision !== undefined) return servePinned(c, orb, segments, revision);
   const toFiles = isFilePath(segments);
+  if (revision !== undefined && !toFiles) return servePinned(c, orb, segments, revision);
   const upload = toFiles && isUpload(c, segments);
   const streams = c.req.method === "PATCH" && (await mayStream(c, orb, segments));
   if (!isRead(c) && !upload && !streams) await receiveEarly(c);
   if (toFiles) {
     // An upload may take long, and its session could end meanwhile. So authenticate it only after its body was
     // received.
-    const caller = upload ? undefined : beginCaller(c, orb);
+    const caller = upload ? undefined : beginCaller(c, orb, true);
     const live = await liveOrb(c.get("deps"), orb, isRead(c) ? "cached" : "leader");
     if (live === null) throw noLiveOrb();
     c.set("lossHeaders", lossHeaders(live.fence?.loss));
+    // Files have no shape, so they are the same for all revisions.
     if (servesFiles(live.compiled)) return serveFile(c, live, segments, caller);
+    if (revision !== undefined) return servePinned(c, orb, segments, revision);
   }
   const suspicion = begin(c, orb, segments);
-  const caller = beginCaller(c, orb);
+  const caller = beginCaller(c, orb, true);
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
@@ -166,6 +180,8 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
     await suspicion.answer.catch(() => undefined);
   }
   if (live === null) throw noLiveOrb();
+  const own = await revisionOfToken(c, () => caller(live.compiled.usesAccess));
+  if (own !== undefined) return servePinned(c, orb, segments, own);
   return answerBy(c, live, segments, caller, last);
 }
 

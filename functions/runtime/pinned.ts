@@ -10,7 +10,7 @@ import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/orb.ts";
 import { AppError, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
 import { isDefinitionHeader, refuseDefinition } from "../http/definition-header.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Address, addressOf, isFilePath, servesFiles } from "./address.ts";
+import { type Address, addressOf } from "./address.ts";
 import type { OperationName } from "./operations.ts";
 
 /** Operations that take the header. */
@@ -57,7 +57,6 @@ export async function pinnedAddress(
     "orb-definition": String(revision),
     ...(orb.since === undefined ? {} : { deprecation: `@${orb.since}` }),
   });
-  if (isFilePath(segments) && servesFiles(live.compiled)) throw refuseDefinition();
   const address = addressOf(orb.compiled, segments);
   if (address.kind === "handler" || address.kind === "batch") throw refuseDefinition();
   const schema = live.compiled.byHome.get(homeKey(address.schema.home));

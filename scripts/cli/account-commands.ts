@@ -74,6 +74,10 @@ export function accountCommands(
                 type: "boolean",
                 default: false,
                 describe: "The token does not end. For platform admins",
+              })
+              .option("definition", {
+                type: "number",
+                describe: "The token sees and writes the shape of this revision of the orb's document",
               }),
           (args) => run(args, (context) => createToken(context, args.name, args)),
         )

@@ -22,6 +22,8 @@ export const NEVER = 253_402_300_799;
 export interface ActorToken {
   id: string;
   scopes: readonly Scope[];
+  /** Revision of the definition whose shape the caller sees and writes. */
+  definition?: number | undefined;
 }
 
 interface SignedIn {
@@ -131,6 +133,14 @@ export function credentialOf(actor: Actor): string {
 export function tokenIdOf(actor: Actor): string | undefined {
   const account = accountBehind(actor);
   return "token" in account ? account.token?.id : undefined;
+}
+
+/**
+ * Returns the revision of the definition to which the caller's API token is pinned; undefined if it is pinned to none.
+ * Handlers that act for the caller are parts of the orb, and know its current definition.
+ */
+export function pinnedTo(actor: Actor): number | undefined {
+  return "token" in actor ? actor.token?.definition : undefined;
 }
 
 /** Returns the scopes of the API token that authenticated the caller; undefined if the caller used no API token. */

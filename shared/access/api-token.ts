@@ -22,6 +22,8 @@ export interface ApiTokenRecord {
   /** SHA-256 of the complete token text. */
   hash: string;
   scopes: Scope[];
+  /** Revision of the definition whose shape all requests with the token have. Missing: the current one. */
+  definition?: number;
   /** Null if the token never expires. */
   expiresAt: string | null;
   createdAt: string;

@@ -20,7 +20,7 @@ import { PLATFORM_REALM } from "./authorize.ts";
 import { isEffective } from "./bootstrap.ts";
 import { isTokenText } from "./credentials/token-text.ts";
 import { bucketsOf } from "./realms.ts";
-import { handlerRefusal, realmRefusal } from "./refusals.ts";
+import { handlerRefusal, pinnedRefusal, realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";
 import { badToken, claimedRealm, claimsHandler, verifyHandlerToken, verifyToken } from "./tokens.ts";
 
@@ -37,6 +37,11 @@ export interface AcceptedRealms {
   realms?: readonly string[];
   /** Id of an application. Handlers of this application that act on behalf of their callers are accepted too. */
   handlersOf?: string;
+  /**
+   * Whether the route serves API tokens that are pinned to a revision of a definition: it shows and takes the shape of
+   * that revision, or no entries at all. Other routes reject these tokens.
+   */
+  pinned?: boolean;
 }
 
 /** Returns the prefix of all names of cookies. With `__Host-`, sibling subdomains cannot set a cookie. */
@@ -71,7 +76,7 @@ export async function authenticate(
   if (bearer !== undefined) {
     if (claimsHandler(bearer)) return handlerOf(deps, bearer, want.handlersOf, consistency);
     return isTokenText(bearer)
-      ? tokenActor(deps, bearer, realms, consistency)
+      ? tokenActor(deps, bearer, { ...want, realms }, consistency)
       : actorOf(deps, bearer, realms, consistency);
   }
   for (const realm of realms) {
@@ -149,20 +154,28 @@ export async function accountWith(
 async function tokenActor(
   deps: Deps,
   text: string,
-  realms: readonly string[],
+  want: AcceptedRealms & { realms: readonly string[] },
   consistency: Consistency,
 ): Promise<DirectActor> {
   const verified = await verifyApiToken(deps, text, consistency);
-  if (!realms.includes(verified.realm)) throw realmRefusal(verified.realm, realms);
+  const { realm, record } = verified;
+  if (!want.realms.includes(realm)) throw realmRefusal(realm, want.realms);
+  if (record.definition !== undefined && want.pinned !== true) throw pinnedRefusal(record.definition);
   noteTokenUse(deps, verified);
   return holderOf(verified);
 }
+
+const tokenOf = ({ id, scopes, definition }: VerifiedToken["record"]): ActorToken => ({
+  id,
+  scopes,
+  definition,
+});
 
 /** Returns the account of an API token, with its current name and role. */
 function holderOf({ realm, sub, id, record, account }: VerifiedToken): AccountActor {
   const { name, email, role } = account;
   const exp = record.expiresAt === null ? NEVER : Math.floor(Date.parse(record.expiresAt) / 1000);
-  const signedIn = { sub, sid: id, exp, name, token: { id, scopes: record.scopes } };
+  const signedIn = { sub, sid: id, exp, name, token: tokenOf(record) };
   return realm === PLATFORM_REALM
     ? { kind: "platform", ...signedIn, email }
     : { kind: "orb", ...signedIn, realm, role };
@@ -184,7 +197,7 @@ export async function lastingCredential(
   }
   const id = credential.slice(OF_TOKEN.length);
   const found = await readApiToken(deps, { realm, sub, id }, consistency);
-  return found === null ? null : { token: { id, scopes: found.record.scopes } };
+  return found === null ? null : { token: tokenOf(found.record) };
 }
 
 /**

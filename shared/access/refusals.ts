@@ -64,3 +64,18 @@ export function handlerRefusal({ handler, orb }: Pick<HandlerActor, "handler" | 
   const detail = `The credential of the handler ${handler} is valid only for the entries and the built-in handlers of the orb ${orb}, and only from its service. Send another token.`;
   return new AppError("forbidden", "handler_credential", detail);
 }
+
+/**
+ * Returns the error for an API token that is pinned to a revision of a definition, on a route that cannot show or take
+ * the shape of that revision.
+ */
+export function pinnedRefusal(revision: number): AppError {
+  const detail = `The API token sees revision ${revision} of the orb's definition, and this request only has the current one. Send a token without definition.`;
+  return new AppError("forbidden", "pinned_token", detail);
+}
+
+/** Returns the error for a request that names another revision than the one to which its API token is pinned. */
+export function otherRevision(revision: number): AppError {
+  const detail = `The API token sees only revision ${revision} of the orb's definition. Send the request without Orb-Definition.`;
+  return new AppError("forbidden", "pinned_token", detail);
+}

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../shared/client/index.ts";
 import { adminToken, call as request, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { createToken, inSeconds, scope } from "../support/tokens.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -347,7 +348,6 @@ describe("a caller that names an earlier revision", () => {
       ["PATCH", `${OLD}?filter[sku]=c-1`, { values: {} }],
       ["PATCH", `${OLD}/${id}`, { add: { count: 1 } }],
       ["POST", `/api/${orb}/batch`, { do: [] }],
-      ["GET", `/api/${orb}/files/x`],
       ["GET", `/api/${orb}/changes`],
       ["GET", `/api/admin/orbs/${orb}`],
       ["GET", `/api/admin/orbs/${orb}/entries`],
@@ -528,4 +528,95 @@ test("a caller sees and sets only what the current rules allow", async () => {
   expect((await as("PUT", path, { values: { title: "u", old: "p" } })).status).toBe(200);
   const all = await ok("GET", `${path}?revision=latest`);
   expect(all.body.values).toEqual({ name: "u", price: "secret", old: "p" });
+});
+
+describe("an API token for a revision of the definition", () => {
+  const orb = "pinned-token";
+  const OLD = `/api/${orb}/catalog/product`;
+  const NEW = `/api/${orb}/goods/article`;
+  let revision: number;
+  let live: number;
+  let id: string;
+  let pinned: string;
+  const as = (method: string, path: string, body?: unknown, headers: Headers = {}) =>
+    request(platform, method, path, { token: pinned, headers, ...(body === undefined ? {} : { body }) });
+  const tokenFor = async (definition: number, by = token) =>
+    createToken(platform, "/api/_auth", by, [scope(orb, "read", "write", "publish", "manage")], { definition });
+
+  beforeAll(async () => {
+    revision = await publish(orb, FIRST(orb), "POST");
+    id = (await ok("POST", `${OLD}?publish=true`, { values: VALUES })).body.id;
+    live = await publish(orb, SECOND(orb));
+    const made = await tokenFor(revision);
+    expect(made).toMatchObject({ definition: revision });
+    pinned = made.token;
+  });
+
+  test("sees and writes the shape of the revision without a header", async () => {
+    const read = await as("GET", `${OLD}/${id}`);
+    expect(read.body).toMatchObject({ module: "catalog", schema: "product", values: { title: "Chair", tag: "oak" } });
+    expect(read.headers.get("orb-definition")).toBe(String(revision));
+    expect(read.headers.get("deprecation")).toMatch(/^@\d+$/);
+    const written = await as("PATCH", `${OLD}/${id}?publish=true`, { values: { title: "Stool" } });
+    expect(written.body.values.title).toBe("Stool");
+    const now = (await ok("GET", `${NEW}/${id}?locale=*`)).body.values;
+    expect(now).toMatchObject({ headline: { en: "Stool" }, tags: ["oak"] });
+    const list = await as("GET", `${OLD}?filter[sku]=c-1`);
+    expect(list.body.items.map((one: { id: string }) => one.id)).toEqual([id]);
+    // The current names lead nowhere.
+    expect((await as("GET", `${NEW}/${id}`)).status).toBe(404);
+  });
+
+  test("names no other revision in the header", async () => {
+    expect((await as("GET", `${OLD}/${id}`, undefined, at(revision))).status).toBe(200);
+    const other = await as("GET", `${NEW}/${id}`, undefined, at(live));
+    expect(other).toMatchObject({ status: 403, body: { code: "pinned_token" } });
+  });
+
+  test("is refused by routes that only have the current shape", async () => {
+    const refused: [string, string][] = [
+      ["GET", `/api/admin/orbs/${orb}/entries`],
+      ["GET", `/api/admin/orbs/${orb}`],
+      ["GET", `/api/admin/orbs/${orb}/export`],
+      ["GET", `/api/${orb}/changes`],
+      ["GET", "/api/streams/"],
+      ["GET", "/api/_auth/tokens"],
+    ];
+    for (const [method, path] of refused) {
+      const answer = await as(method, path);
+      expect(answer, path).toMatchObject({ status: 403, body: { code: "pinned_token" } });
+    }
+    const child = { name: "child", expiresAt: inSeconds(60), scopes: [scope(orb, "read")] };
+    expect((await as("POST", "/api/_auth/tokens", child)).status).toBe(403);
+  });
+
+  test("can read itself and its account", async () => {
+    expect((await as("GET", "/api/_auth/tokens/current")).body).toMatchObject({ definition: revision });
+    expect((await as("GET", "/api/_auth/me")).status).toBe(200);
+    expect((await as("GET", `/api/discovery/me?orb=${orb}`)).status).toBe(200);
+  });
+
+  test("needs one scope of an orb, and a revision that was published", async () => {
+    const create = async (definition: unknown, ...scopes: object[]) => {
+      const body = { name: "t", expiresAt: inSeconds(600), scopes, definition };
+      const answer = await call("POST", "/api/_auth/tokens", body);
+      return [answer.status, answer.body.errors?.[0]?.path, answer.body.errors?.[0]?.code];
+    };
+    expect(await create(revision, scope("*", "read"))).toEqual([422, "/definition", "not_applicable"]);
+    expect(await create(revision, scope(orb, "read"), scope("shop", "read"))).toEqual([
+      422,
+      "/definition",
+      "not_applicable",
+    ]);
+    expect(await create(live + 1, scope(orb, "read"))).toEqual([422, "/definition", "unknown_revision"]);
+    expect(await create(1, scope("no-such-orb", "read"))).toEqual([422, "/definition", "unknown_revision"]);
+    expect((await create("1", scope(orb, "read")))[0]).toBe(422);
+  });
+
+  test("has the live shape for the newest revision", async () => {
+    const newest = (await tokenFor(live)).token;
+    const read = await request(platform, "GET", `${NEW}/${id}`, { token: newest });
+    expect(read.status).toBe(200);
+    expect(read.headers.get("deprecation")).toBeNull();
+  });
 });

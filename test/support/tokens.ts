@@ -13,6 +13,7 @@ export interface CreatedToken {
   expiresAt: string;
   createdAt: string;
   createdBy: string;
+  definition?: number;
 }
 
 /** Returns the time that is this many seconds from now, as a value for `expiresAt`. */
@@ -26,7 +27,7 @@ export async function createToken(
   base: string,
   by: string,
   scopes: Scope[],
-  more: { expiresAt?: string; name?: string; account?: string } = {},
+  more: { expiresAt?: string; name?: string; account?: string; definition?: number } = {},
 ): Promise<CreatedToken> {
   const body = { name: "ci", expiresAt: inSeconds(3600), scopes, ...more };
   const made = await call(platform, "POST", `${base}/tokens`, { token: by, body });

@@ -38,13 +38,15 @@ const scopesInWords = ({ scopes }: Token) =>
   );
 
 function TokenItem({ token, onRevoke }: { token: Token; onRevoke: () => void }) {
-  const { name, expiresAt, lastUsedAt } = token;
+  const { name, expiresAt, lastUsedAt, definition } = token;
   return (
     <li class="row-between">
       <span>
         <strong dir="auto">{name}</strong>{" "}
         <span class="hint">
-          {scopesInWords(token)} · {expiresAt === "never" ? t("people.never") : t("people.ends")}
+          {scopesInWords(token)} ·{" "}
+          {definition === undefined ? null : `${t("people.pinned", { revision: definition })} · `}
+          {expiresAt === "never" ? t("people.never") : t("people.ends")}
           {expiresAt === "never" ? null : <Time at={expiresAt} />} ·{" "}
           {lastUsedAt === null ? (
             t("people.unused")
@@ -89,7 +91,7 @@ function Rights({
 }
 
 /** Paths of the faults that the form shows beside its inputs. */
-const SHOWN = ["/name", "/scopes"];
+const SHOWN = ["/name", "/scopes", "/definition"];
 
 function NewToken({
   owner,
@@ -101,11 +103,14 @@ function NewToken({
   const [days, setDays] = useState<string>(DAYS[1]);
   const [cans, setCans] = useState<readonly Can[]>(["read"]);
   const [chosen, setChosen] = useState("");
+  const [definition, setDefinition] = useState("");
   const { busy, error, run } = useAction();
   const create = async () => {
     const expiresAt = days === "never" ? days : new Date(Date.now() + Number(days) * DAY_MS).toISOString();
     const of = orb ?? (chosen.trim() === "" ? "*" : chosen.trim());
-    const made = await createToken(owner, { name: name.trim(), expiresAt, scopes: [{ orb: of, can: cans }] });
+    const pinned = definition.trim() === "" ? {} : { definition: Number(definition) };
+    const scopes = [{ orb: of, can: cans }];
+    const made = await createToken(owner, { name: name.trim(), expiresAt, scopes, ...pinned });
     onMade(made.token);
   };
   const faults = faultsOf(error);
@@ -140,6 +145,14 @@ function NewToken({
           error={faultAt(faults, "/scopes/0/orb")}
         />
       ) : null}
+      <TextField
+        label={t("people.definition")}
+        hint={t("people.definitionHint")}
+        inputMode="numeric"
+        value={definition}
+        onChange={setDefinition}
+        error={faultAt(faults, "/definition")}
+      />
       <SelectField label={t("people.expires")} value={days} options={ends} onChange={setDays} />
       <Rights cans={cans} error={faultAt(faults, "/scopes/0/can")} onChange={setCans} />
       <Button type="submit" icon="plus" busy={busy}>

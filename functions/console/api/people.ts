@@ -51,6 +51,8 @@ export interface Token {
   expiresAt: string;
   createdAt: string;
   lastUsedAt: string | null;
+  /** Revision of the document whose shape the token sees. */
+  definition?: number;
 }
 
 /** Lists accounts. The list of platform admins has only one page. */
@@ -134,7 +136,12 @@ export async function listTokens(
 /** Creates a token. Only this response contains the secret. */
 export const createToken = (
   { base, account }: TokenOwner,
-  token: { name: string; expiresAt: string; scopes: readonly { orb: string; can: readonly Can[] }[] },
+  token: {
+    name: string;
+    expiresAt: string;
+    scopes: readonly { orb: string; can: readonly Can[] }[];
+    definition?: number;
+  },
 ): Promise<Token & { token: string }> =>
   post(`${base}/tokens`, { ...(account === undefined ? {} : { account }), ...token });
 

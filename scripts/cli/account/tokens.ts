@@ -22,6 +22,8 @@ interface Token {
   /** ISO 8601 time, or `never`. */
   expiresAt: string;
   lastUsedAt: string | null;
+  /** Revision of the definition whose shape the token sees. */
+  definition?: number;
 }
 
 async function baseOf(context: Context, orb: string | undefined): Promise<string> {
@@ -56,6 +58,10 @@ function endOf({ expiresAt }: Token): string {
   return expiresAt === "never" ? "no end" : `until ${expiresAt.slice(0, 10)}`;
 }
 
+function rightsOf({ scopes, definition }: Token): string {
+  return `${scopesInWords(scopes)}${definition === undefined ? "" : ` in revision ${definition}`}`;
+}
+
 export async function listTokens(context: Context, options: OwnerOptions): Promise<number> {
   const base = await baseOf(context, options.orb);
   const tokens = await advised(context, () =>
@@ -69,7 +75,7 @@ export async function listTokens(context: Context, options: OwnerOptions): Promi
           const used =
             token.lastUsedAt === null ? "not used yet" : `last used ${token.lastUsedAt.slice(0, 10)}`;
           const mark = own.includes(`_${token.id}_`) ? " (this command's)" : "";
-          return `${token.id}  ${token.name}${mark}: ${scopesInWords(token.scopes)}, ${endOf(token)}, ${used}`;
+          return `${token.id}  ${token.name}${mark}: ${rightsOf(token)}, ${endOf(token)}, ${used}`;
         }),
   );
   return 0;
@@ -80,6 +86,8 @@ export interface NewTokenOptions extends OwnerOptions {
   days?: number | undefined;
   /** Whether the token never expires. Only platform admins may create such tokens. */
   never: boolean;
+  /** Revision of the orb's definition that the token sees. */
+  definition?: number | undefined;
 }
 
 /** Default number of days until a new token expires. */
@@ -111,11 +119,12 @@ export async function createToken(context: Context, name: string, options: NewTo
   const shared = base === PLATFORM_BASE || base === "/api/auth";
   const scopes = parseScopes(options.scopes, shared ? "*" : base.slice("/api/".length));
   const expiresAt = options.never ? "never" : await endFor(context, options.days);
-  const body = { name, expiresAt, scopes, ...queryOf(options) };
+  const { definition } = options;
+  const body = { name, expiresAt, scopes, ...queryOf(options), ...(definition === undefined ? {} : { definition }) };
   const made = await advised(context, () =>
     manage<Token & { token: string }>(context, "POST", `${base}/tokens`, { body }),
   );
-  context.note(`Created ${made.id}: it may ${scopesInWords(made.scopes)}, ${endOf(made)}.`);
+  context.note(`Created ${made.id}: it may ${rightsOf(made)}, ${endOf(made)}.`);
   context.note("Store the token now. It is not shown again.");
   context.result(made, () => made.token);
   return 0;

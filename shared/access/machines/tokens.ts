@@ -12,7 +12,7 @@ import { type ApiTokenRecord, tokenKey, ttlOf } from "../api-token.ts";
 import { audit } from "../audit.ts";
 import { PLATFORM_REALM, requireInRealm, requireOperator, requireOwn, SHARED_REALM } from "../authorize.ts";
 import { isEffective } from "../bootstrap.ts";
-import { covers, type Scope } from "../credentials/operations.ts";
+import { covers, EVERY_ORB, type Scope } from "../credentials/operations.ts";
 import { writeTokenText } from "../credentials/token-text.ts";
 import type { Realm } from "../realms.ts";
 import { readSession } from "../sessions.ts";
@@ -38,6 +38,8 @@ export interface NewApiToken extends Owned {
   /** ISO 8601 time, or null for a token that never expires. */
   expiresAt: string | null;
   scopes: Scope[];
+  /** Revision of the definition whose shape all requests with the token have. Default: the current one. */
+  definition?: number | undefined;
 }
 
 /**
@@ -63,6 +65,7 @@ export async function createApiToken(
     name,
     hash: await sha256(text),
     scopes: input.scopes.map(({ orb, can }) => ({ orb, can })),
+    ...(input.definition === undefined ? {} : { definition: input.definition }),
     expiresAt: input.expiresAt === null ? null : new Date(input.expiresAt).toISOString(),
     createdAt: new Date(now).toISOString(),
     createdBy: actorId(actor),
@@ -232,7 +235,7 @@ function requireManager(actor: Actor, realm: Realm, role: AccountRecord["role"])
  */
 export function requireCreatable(
   actor: Actor,
-  { realm, scopes, expiresAt }: Pick<NewApiToken, "realm" | "scopes" | "expiresAt">,
+  { realm, scopes, expiresAt, definition }: Omit<NewApiToken, "name" | "account">,
   now: number,
 ): void {
   const faults: Fault[] = [];
@@ -241,6 +244,10 @@ export function requireCreatable(
     if (!outside || orb === realm.name) continue;
     const message = `must be "${realm.name}", because the account is of this orb`;
     faults.push({ path: `/scopes/${index}/orb`, code: "not_allowed", message });
+  }
+  if (definition !== undefined && (scopes.length !== 1 || scopes[0]?.orb === EVERY_ORB)) {
+    const message = "must only be given with one scope that names an orb, because it is a revision of this orb";
+    faults.push({ path: "/definition", code: "not_applicable", message });
   }
   const fault = expiryFault(actor, expiresAt, now);
   if (fault !== null) faults.push(fault);

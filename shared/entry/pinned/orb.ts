@@ -127,6 +127,19 @@ async function readPinned(deps: PinnedDeps, live: OrbContext, revision: number):
   return { revision, compiled: old, live: compiled, since };
 }
 
+/** Returns whether a revision of an orb's definition is or was the live one. */
+export async function wasLive(deps: PinnedDeps, orb: string, revision: number): Promise<boolean> {
+  const live = await liveOrb(deps, orb);
+  if (live === null) return false;
+  try {
+    await pinnedOrb(deps, live, revision);
+    return true;
+  } catch (error) {
+    if (error instanceof AppError && error.kind === "not_found") return false;
+    throw error;
+  }
+}
+
 /** When a newer definition was looked for last, by orb. */
 const looks = new PerHost<number>(1_000);
 /** Milliseconds between two looks for callers that may be unknown, who may name any number. */
