@@ -1,6 +1,7 @@
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
+import { listUses, MOST_USES, USED_DAYS } from "../../shared/entry/pinned/used.ts";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryRevert } from "../../shared/orb/update.ts";
@@ -30,15 +31,34 @@ import {
   RevisionListSchema,
   RevisionSchema,
   RouteListSchema,
+  UsedListSchema,
 } from "./orbs-schemas.ts";
 
 const Revision = wholeNumber(Number.MAX_SAFE_INTEGER).openapi({ example: 3 });
 const RevisionParam = OrbIdParam.extend({ revision: Revision });
 
+/** Returns a router with the route that lists the revisions in use. */
+function usedRoutes(prefix: AdminPrefix) {
+  const used = defineRoute({
+    ...adminRoute(prefix, "orbs.read"),
+    method: "get",
+    path: `${prefix}/{orbId}/definitions/used` as const,
+    operationId: "listUsedDefinitions",
+    summary: "List revisions that callers name",
+    description: `Revisions that requests named in the header \`Orb-Definition\`, or by their API token, in the last ${USED_DAYS} days, and by whom. Recorded once a day. After ${MOST_USES} uses of an orb, further callers count together as \`others\`.`,
+    request: { params: OrbIdParam },
+    responses: { 200: json("The newest revision first", UsedListSchema) },
+    problems: [401, 403, 404],
+  });
+  return newRouter().openapi(used, async (c) =>
+    c.json(await listUses(c.var.deps, c.var.actor, c.req.valid("param").orbId), 200),
+  );
+}
+
 export function orbRevisionRoutes(prefix: AdminPrefix) {
   const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
   const all = `${prefix}/{orbId}/revisions` as const;
-  const router = newRouter();
+  const router = usedRoutes(prefix);
 
   const list = defineRoute({
     ...shared("orbs.read"),

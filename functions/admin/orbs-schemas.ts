@@ -75,6 +75,34 @@ const revision = {
     .openapi({ example: ["added module news", "field price: number → string (catalog/product)"] }),
 };
 
+const day = z.string().openapi({ format: "date", example: "2026-11-28", description: "Day in UTC" });
+
+/** Who still names which revision of a definition. */
+export const UsedListSchema = z
+  .object({
+    items: z.array(
+      z
+        .object({
+          revision: revisionNumber,
+          kind: z
+            .enum(["token", "account", "handler", "anonymous", "others"])
+            .openapi({ description: "`others`: callers that are not recorded one by one" }),
+          realm: z.string().nullable().openapi({ description: "`platform`, `auth` or an orb's id" }),
+          id: z.string().nullable().openapi({ description: "Id of the account, or name of the handler" }),
+          token: z.string().nullable().openapi({ description: "Id of the API token" }),
+          name: z
+            .string()
+            .nullable()
+            .openapi({ description: "Name of the API token or of the account; null if it was removed" }),
+          first: day,
+          last: day,
+        })
+        .openapi("UsedDefinition"),
+    ),
+    publishedRevision: z.int().nullable(),
+  })
+  .openapi("UsedDefinitions");
+
 export const RevisionItemSchema = z.object(revision).openapi("OrbRevisionItem");
 export const RevisionListSchema = listOf(RevisionItemSchema).openapi("OrbRevisionList");
 export const RevisionSchema = z

@@ -30,7 +30,12 @@ export function authorityOf(c: Context<AppEnv>, orb: string): () => Promise<Auth
     const live = await requireLive(deps, orb);
     if (c.req.method !== "HEAD") requireWhole(orb, live.fence);
     if (first !== undefined && isAnotherOrb(first.fence, live.fence)) throw noLiveOrb();
-    const want = { platform: true, realms: [realmOf(orb, live.compiled.usesAccess)], handlersOf: orb, pinned: true };
+    const want = {
+      platform: true,
+      realms: [realmOf(orb, live.compiled.usesAccess)],
+      handlersOf: orb,
+      pinned: true,
+    };
     const isRepeated = first !== undefined && hasCredentials(c);
     first = live;
     const actor = isRepeated

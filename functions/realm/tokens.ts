@@ -91,6 +91,11 @@ export function createdResponse({
 }
 
 /** @throws AppError invalid if a new token names a revision that its orb has never published */
+async function inputOf(deps: Deps, { expiresAt: end, ...body }: z.infer<typeof NewTokenSchema>) {
+  await requireRevision(deps, body);
+  return { ...body, expiresAt: end === NEVER ? null : end };
+}
+
 async function requireRevision(
   deps: Deps,
   { definition, scopes }: Pick<z.infer<typeof NewTokenSchema>, "definition" | "scopes">,
@@ -186,10 +191,8 @@ export function tokenRoutes(scope: Scope) {
       })
       .openapi(create, async (c) => {
         const { deps, actor, realm } = c.var;
-        const { expiresAt: end, ...body } = c.req.valid("json");
-        await requireRevision(deps, body);
-        const input = { realm, ...body, expiresAt: end === NEVER ? null : end };
-        const made = await createApiToken(deps, actor, input);
+        const input = await inputOf(deps, c.req.valid("json"));
+        const made = await createApiToken(deps, actor, { realm, ...input });
         c.header("cache-control", "no-store");
         return c.json(createdResponse(made), 201);
       })

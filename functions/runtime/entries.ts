@@ -6,12 +6,13 @@ import type { Context } from "hono";
 import { tryDecodeURIComponent } from "hono/utils/url";
 import { type Actor, anonymous, pinnedTo } from "../../shared/access/actor.ts";
 import { type Principal, principalIn, requireMay } from "../../shared/access/authorize.ts";
-import { otherRevision } from "../../shared/access/refusals.ts";
 import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
+import { otherRevision } from "../../shared/access/refusals.ts";
 import { isOrbId } from "../../shared/definition/document/ids.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { liveAhead, liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { liveFor } from "../../shared/entry/pinned/orb.ts";
+import { noteUse } from "../../shared/entry/pinned/used.ts";
 import { lastOf } from "../../shared/entry/read/list.ts";
 import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
 import { fileDefinitions } from "../files/definitions.ts";
@@ -20,7 +21,13 @@ import { isUpload, serveFile } from "../files/serve.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { askingIn } from "../http/within.ts";
-import { beginCaller, hasCredentials, mayBeAuthenticated, receiveEarly, sendsApiToken } from "../middleware/session.ts";
+import {
+  beginCaller,
+  hasCredentials,
+  mayBeAuthenticated,
+  receiveEarly,
+  sendsApiToken,
+} from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf, isFilePath, isHandler, servesFiles } from "./address.ts";
 import { PATHS } from "./definition-parts.ts";
@@ -113,7 +120,10 @@ async function mayStream(c: Context<AppEnv>, orb: string, segments: readonly str
  * Returns the revision to which the API token of a request is pinned. Does not wait for other callers. The errors of the
  * caller are thrown later, in their usual order.
  */
-async function revisionOfToken(c: Context<AppEnv>, caller: () => Promise<Actor>): Promise<number | undefined> {
+async function revisionOfToken(
+  c: Context<AppEnv>,
+  caller: () => Promise<Actor>,
+): Promise<number | undefined> {
   if (!sendsApiToken(c)) return undefined;
   return caller().then(pinnedTo, () => undefined);
 }
@@ -140,6 +150,7 @@ async function servePinned(
   const actor = await beginCaller(c, orb, true)(live.compiled.usesAccess);
   const own = pinnedTo(actor);
   if (own !== undefined && own !== revision) throw otherRevision(own);
+  noteUse(deps, live, revision, actor);
   const caller = principalIn(actor, live.orb, live.compiled);
   try {
     return await answer({ c, live, schema, caller, operation, pinned }, address);

@@ -12,6 +12,11 @@ const scopes = {
   describe: 'read, propose, write, publish, manage; of one orb: "shop:read,write"',
 } as const;
 
+const definition = {
+  type: "number",
+  describe: "The token sees and writes the shape of this revision of the orb's document",
+} as const;
+
 const ownerOf = (y: Argv<GlobalOptions>) =>
   y
     .option("account", { type: "string", describe: "Id of a service account that you manage" })
@@ -75,10 +80,7 @@ export function accountCommands(
                 default: false,
                 describe: "The token does not end. For platform admins",
               })
-              .option("definition", {
-                type: "number",
-                describe: "The token sees and writes the shape of this revision of the orb's document",
-              }),
+              .option("definition", definition),
           (args) => run(args, (context) => createToken(context, args.name, args)),
         )
         .command(

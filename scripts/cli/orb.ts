@@ -16,6 +16,7 @@ import { migrate, SYSTEMS } from "./migrate/migrate.ts";
 import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
 import { downloadFile, linkFile, uploadFile } from "./stored-files.ts";
+import { listUsed } from "./used.ts";
 import { verify } from "./verify.ts";
 
 const FAILED = 1;
@@ -151,6 +152,12 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
     "Let the platform check all stored data of orbs. Exits with 1 if something is missing or contradicts itself",
     (y) => ids(y, "Ids; all orbs of the platform if missing"),
     (args) => run(args, (context) => verify(context, args.orbs)),
+  )
+  .command(
+    "used <orb>",
+    "List the revisions of an orb's document that callers still name, and who they are",
+    (y) => y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" }),
+    (args) => run(args, (context) => listUsed(context, args.orb)),
   )
   .command(
     "types",

@@ -115,6 +115,10 @@ export const subjects = {
   orbReopened: (orb: string) => `platform.reopened.${token(orb, "orb")}`,
   /** Heartbeat of a running import. It expires if the import stops renewing it. */
   orbImport: (orb: string, revision: number) => `platform.imports.${token(orb, "orb")}.${revision}`,
+  /** A caller that names a revision of an orb's definition. @param user hash of who that is */
+  pinnedUse: (orb: string, revision: number, user: string) =>
+    `platform.pinned.${token(orb, "orb")}.${revision}.${token(user, "user")}`,
+  pinnedUses: (orb: string) => `platform.pinned.${token(orb, "orb")}.>`,
   definition: (kind: "messages" | "modules", id: string) =>
     `platform.definitions.${kind}.${token(id, "definition")}`,
   definitions: (kind: "messages" | "modules") => `platform.definitions.${kind}.*`,

@@ -541,7 +541,9 @@ describe("an API token for a revision of the definition", () => {
   const as = (method: string, path: string, body?: unknown, headers: Headers = {}) =>
     request(platform, method, path, { token: pinned, headers, ...(body === undefined ? {} : { body }) });
   const tokenFor = async (definition: number, by = token) =>
-    createToken(platform, "/api/_auth", by, [scope(orb, "read", "write", "publish", "manage")], { definition });
+    createToken(platform, "/api/_auth", by, [scope(orb, "read", "write", "publish", "manage")], {
+      definition,
+    });
 
   beforeAll(async () => {
     revision = await publish(orb, FIRST(orb), "POST");
@@ -554,7 +556,11 @@ describe("an API token for a revision of the definition", () => {
 
   test("sees and writes the shape of the revision without a header", async () => {
     const read = await as("GET", `${OLD}/${id}`);
-    expect(read.body).toMatchObject({ module: "catalog", schema: "product", values: { title: "Chair", tag: "oak" } });
+    expect(read.body).toMatchObject({
+      module: "catalog",
+      schema: "product",
+      values: { title: "Chair", tag: "oak" },
+    });
     expect(read.headers.get("orb-definition")).toBe(String(revision));
     expect(read.headers.get("deprecation")).toMatch(/^@\d+$/);
     const written = await as("PATCH", `${OLD}/${id}?publish=true`, { values: { title: "Stool" } });
@@ -618,5 +624,65 @@ describe("an API token for a revision of the definition", () => {
     const read = await request(platform, "GET", `${NEW}/${id}`, { token: newest });
     expect(read.status).toBe(200);
     expect(read.headers.get("deprecation")).toBeNull();
+  });
+});
+
+describe("the list of revisions in use", () => {
+  const orb = "pinned-used";
+  const OLD = `/api/${orb}/catalog/product`;
+  const USED = `/api/admin/orbs/${orb}/definitions/used`;
+  const used = async () => (await ok("GET", USED)).body;
+  let revision: number;
+  let live: number;
+  let id: string;
+
+  beforeAll(async () => {
+    revision = await publish(orb, FIRST(orb), "POST");
+    id = (await ok("POST", `${OLD}?publish=true`, { values: VALUES })).body.id;
+    live = await publish(orb, SECOND(orb));
+  });
+
+  test("names each caller once, and the days", async () => {
+    expect((await used()).items).toEqual([]);
+    const robot = await createToken(platform, "/api/_auth", token, [scope(orb, "read")], {
+      definition: revision,
+      name: "old site",
+    });
+    const as = (by?: string) =>
+      request(platform, "GET", `${OLD}/${id}`, {
+        headers: at(revision),
+        ...(by === undefined ? {} : { token: by }),
+      });
+    for (const by of [undefined, token, robot.token, undefined, robot.token])
+      expect((await as(by)).status).toBe(200);
+    // The current shape without a header is no use.
+    expect((await ok("GET", `/api/${orb}/goods/article/${id}`)).status).toBe(200);
+    // An unknown revision, and a token that does not work, are none either.
+    await as("orbtok_wrong");
+    await call("GET", `${OLD}/${id}`, undefined, at(999));
+    await expect.poll(async () => (await used()).items.length).toBe(3);
+    const { items, publishedRevision } = await used();
+    expect(publishedRevision).toBe(live);
+    const kinds = items.map(({ kind, name }: { kind: string; name: string | null }) => [kind, name]);
+    expect(kinds.sort()).toEqual([
+      ["account", expect.any(String)],
+      ["anonymous", null],
+      ["token", "old site"],
+    ]);
+    for (const item of items) {
+      expect(item.revision).toBe(revision);
+      expect(item.first).toMatch(/^\d{4}-\d\d-\d\d$/);
+      expect(item.last >= item.first).toBe(true);
+    }
+    expect(items.find(({ kind }: { kind: string }) => kind === "token").token).toBe(robot.id);
+  });
+
+  test("is for platform admins, and begins again with an orb", async () => {
+    expect((await anonymous(USED)).status).toBe(401);
+    expect((await call("GET", "/api/admin/orbs/no-such-orb/definitions/used")).status).toBe(404);
+    await expect.poll(async () => (await used()).items.length).toBeGreaterThan(0);
+    await ok("DELETE", `/api/admin/orbs/${orb}`);
+    await publish(orb, FIRST(orb), "POST");
+    expect((await used()).items).toEqual([]);
   });
 });

@@ -107,6 +107,22 @@ export interface OrbRevision {
 export const listRevisions = (id: string, options: ReadOptions = {}): Promise<Page<OrbRevision>> =>
   get(`${orbPath(id)}/revisions`, options);
 
+/** A caller that names a revision of the document, and the days of the first and of the last time. */
+export interface Use {
+  revision: number;
+  kind: "token" | "account" | "handler" | "anonymous" | "others";
+  realm: string | null;
+  id: string | null;
+  token: string | null;
+  name: string | null;
+  first: string;
+  last: string;
+}
+
+/** Lists who names which revision. Platform admins only. */
+export const listUses = (id: string, signal?: AbortSignal): Promise<{ items: Use[] }> =>
+  get(`${orbPath(id)}/definitions/used`, { signal });
+
 export interface Count {
   total: number;
   /** False if there are more than `total`. */

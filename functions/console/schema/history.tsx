@@ -14,6 +14,7 @@ import { Shows } from "../ui/states.tsx";
 import { Pager } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { operationOf, RevisionDetail } from "./revision.tsx";
+import { UsedRevisions } from "./used.tsx";
 
 /** Maximum number of summary lines for each revision in the list. */
 const SHOWN = 3;
@@ -127,6 +128,7 @@ export default function HistoryPage({ params: { orb: id = "" } }: { params: Page
           );
         }}
       </Shows>
+      <UsedRevisions orb={id} />
     </Page>
   );
 }

@@ -120,7 +120,13 @@ export async function createToken(context: Context, name: string, options: NewTo
   const scopes = parseScopes(options.scopes, shared ? "*" : base.slice("/api/".length));
   const expiresAt = options.never ? "never" : await endFor(context, options.days);
   const { definition } = options;
-  const body = { name, expiresAt, scopes, ...queryOf(options), ...(definition === undefined ? {} : { definition }) };
+  const body = {
+    name,
+    expiresAt,
+    scopes,
+    ...queryOf(options),
+    ...(definition === undefined ? {} : { definition }),
+  };
   const made = await advised(context, () =>
     manage<Token & { token: string }>(context, "POST", `${base}/tokens`, { body }),
   );

@@ -246,7 +246,8 @@ export function requireCreatable(
     faults.push({ path: `/scopes/${index}/orb`, code: "not_allowed", message });
   }
   if (definition !== undefined && (scopes.length !== 1 || scopes[0]?.orb === EVERY_ORB)) {
-    const message = "must only be given with one scope that names an orb, because it is a revision of this orb";
+    const message =
+      "must only be given with one scope that names an orb, because it is a revision of this orb";
     faults.push({ path: "/definition", code: "not_applicable", message });
   }
   const fault = expiryFault(actor, expiresAt, now);
