@@ -62,8 +62,9 @@ export function renderConfig(config: BrokerConfig): string {
       : `jetstream {
   store_dir: ${text(config.storeDir)}
   sync_interval: ${text(config.syncInterval)}${config.maxFileStore === undefined ? "" : `\n  max_file_store: ${config.maxFileStore}`}
-  # Atomic batches in flight: beyond these the broker refuses, and the platform tries again.
-  limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
+  # Atomic batches in flight: beyond these the broker refuses, and the platform tries again. Messages of one batch: a
+  # change set with 1,000 entries is published in one.
+  limits { batch { max_msgs: 20000, max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
 }
 `;
   const { cluster } = config;

@@ -143,7 +143,7 @@ jetstream {
   # An acknowledged write is on disk. A duration such as "1s" is faster. It loses writes only if all three brokers lose
   # power within that time.
   sync_interval: always
-  limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
+  limits { batch { max_msgs: 20000, max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
 }
 
 cluster {
@@ -204,7 +204,7 @@ jetstream {
   max_file_store: $NODE_MAX_FILE_STORE
   # An acknowledged write is on disk. A duration such as "1s" is faster, and a power cut loses the writes of that time.
   sync_interval: always
-  limits { batch { max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
+  limits { batch { max_msgs: 20000, max_inflight_per_stream: 1000, max_inflight_total: 5000, timeout: "2s" } }
 }
 
 websocket {

@@ -21,6 +21,12 @@ export function storeFailure(error: unknown, onMissing: (stream: string) => void
   );
 }
 
+/** 413: one write needs too many messages. @param most maximum messages of such a write */
+export function batchTooLarge(most: number): AppError {
+  const detail = `One atomic write holds at most ${most} messages. Split it into smaller ones.`;
+  return new AppError("too_large", "batch_too_large", detail);
+}
+
 /** Thrown if the broker rejected a message as invalid. No message of the batch was stored. */
 export class RejectedWrite extends AppError {
   constructor(cause: string) {

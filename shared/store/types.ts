@@ -23,7 +23,10 @@ export interface Expectation {
   subject?: string;
 }
 
+/** Maximum messages of an atomic batch with the default settings of the broker. Most writes stay below this. */
 export const BATCH_LIMIT = 1000;
+/** Maximum messages of the atomic batch of a whole change set: the broker's setting `limits.batch.max_msgs`. */
+export const LARGE_BATCH_LIMIT = 20_000;
 
 export interface Append {
   subject: string;

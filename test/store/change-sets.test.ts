@@ -770,7 +770,7 @@ describe("writes into a change set", () => {
     expect((await failureOf(publishSet(deps, admin, { ...at, set: sent.id }))).code).toBe("unique_conflict");
   });
 
-  it("are refused once no publication could hold them", () => {
+  it("are refused beyond 1,000 entries or 32 MiB", () => {
     const item = { type: "content", schema: "product", act: "publish", revision: 1, hash: "h", bytes: 1 };
     const most = (more: Partial<Item>) => {
       let content = EMPTY;
@@ -783,7 +783,7 @@ describe("writes into a change set", () => {
         }
       }
     };
-    expect([most({ creates: true }), most({})]).toEqual([199, 499]);
+    expect([most({}), most({ bytes: 1024 * 1024 })]).toEqual([1_000, 32]);
   });
 
   it("are encrypted again when the key changes", async () => {

@@ -72,6 +72,8 @@ export const EMPTY: Content = { v: 1, items: [], authors: [] };
 export const MOST_ENTRIES = 1_000;
 /** Maximum bytes of all pending versions of a set. */
 export const MOST_BYTES = 32 * 1024 * 1024;
+/** Maximum bytes of pending versions that one request reads to show a set. */
+export const SHOWN_BYTES = 32 * 1024 * 1024;
 
 export function parseContent(message: StoredMessage | null | undefined): ReadContent {
   if (message === null || message === undefined) return { content: EMPTY, seq: 0 };

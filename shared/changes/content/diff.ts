@@ -13,7 +13,7 @@ import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type ChangeSet, requireSet } from "../record/record.ts";
 import { requireReadable } from "../record/rights.ts";
-import { type Item, MOST_BYTES, readContent, type VersionAct } from "./content.ts";
+import { type Item, readContent, SHOWN_BYTES, type VersionAct } from "./content.ts";
 import { baseOf, currentOf, mergeContent, movedAt } from "./publication.ts";
 import { readVersions } from "./publish.ts";
 import type { Version } from "./version.ts";
@@ -86,7 +86,7 @@ export async function diffSet(
   requireReadable(caller, context.compiled, record.set);
   const rest = content.items.filter((item) => item.id > after).sort((a, b) => (a.id < b.id ? -1 : 1));
   const page = rest.slice(0, limit);
-  const budget = new ReadBudget(MOST_BYTES);
+  const budget = new ReadBudget(SHOWN_BYTES);
   const versions = await readVersions(deps, context, id, page, budget);
   const items: EntryDiff[] = [];
   const doneOf = new Map(page.map((item) => [item.id, item]));

@@ -18,7 +18,7 @@ import { relatedIn } from "../../entry/query/related.ts";
 import { type Fault, invalidParameters } from "../../kernel/errors.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { ReadBudget } from "../../store/budget.ts";
-import { type Item, MOST_BYTES } from "./content.ts";
+import { type Item, SHOWN_BYTES } from "./content.ts";
 import type { SetView } from "./view.ts";
 
 /** Where an entry of the set belongs in a list. New entries come after all others in the order of creation. */
@@ -57,7 +57,7 @@ export function pagesIn(view: SetView): typeof readListPage {
     given: ListQuery,
     budget: () => ReadBudget = () => new ReadBudget(),
   ): Promise<ListPage<T>> => {
-    const whole = listWith(new ReadBudget(2 * MOST_BYTES));
+    const whole = listWith(new ReadBudget(2 * SHOWN_BYTES));
     requireMergeable(view, whole, given);
     const isSearch = searchOf(given.conditions) !== undefined && given.sort.length === 0;
     // The rank of a search result depends on all entries. So within a set, the newest entries come first.
@@ -70,7 +70,7 @@ export function pagesIn(view: SetView): typeof readListPage {
       readListPage(deps, others, { ...query, limit, count: false, cursor: cursor ?? undefined }, budget);
     const page = from.isOver ? { items: [], nextCursor: null } : await read(query.limit, from.others);
     const merged = mergedPage(whole, query, page, mine, from);
-    const items = await shownItems(listWith(new ReadBudget(2 * MOST_BYTES)), merged.items);
+    const items = await shownItems(listWith(new ReadBudget(2 * SHOWN_BYTES)), merged.items);
     const { taken, last } = merged;
     const isAll = taken === page.items.length;
     const next: Place = {

@@ -4,7 +4,6 @@ import type { EntryOperation } from "../../access/credentials/operations.ts";
 import { requireWhole } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { claimMessage } from "../../entry/model/idempotency.ts";
-import { hasLiveIndex } from "../../entry/model/listing.ts";
 import { type EntryWrite, GONE_SECONDS, guard } from "../../entry/model/messages.ts";
 import { withStoredNames } from "../../entry/model/names.ts";
 import type { OrbContext } from "../../entry/model/resolve.ts";
@@ -18,7 +17,7 @@ import { equal } from "../../kernel/json.ts";
 import { retry } from "../../kernel/retry.ts";
 import { isConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type Append, BATCH_LIMIT } from "../../store/types.ts";
+import type { Append } from "../../store/types.ts";
 import { editing } from "../record/record.ts";
 import {
   type Content,
@@ -173,24 +172,13 @@ export function withItem(content: Content, id: string, item: Item | undefined, a
   const left = item === undefined ? content.items.find((one) => one.id === id) : undefined;
   const last = Math.max(content.last ?? 0, left?.revision ?? 0);
   const bytes = items.reduce((sum, one) => sum + one.bytes, 0);
-  const messages = items.reduce((sum, one) => sum + messagesFor(one), OF_A_PUBLICATION);
-  if (items.length > MOST_ENTRIES || bytes > MOST_BYTES || messages > BATCH_LIMIT) throw tooLarge();
+  if (items.length > MOST_ENTRIES || bytes > MOST_BYTES) throw tooLarge();
   const authors = [...new Set([...content.authors, author])];
   return { ...content, items, authors, ...(last === 0 ? {} : { last }) };
 }
 
-/** Messages of a publication for the set itself. */
-const OF_A_PUBLICATION = 2;
-
-/** Returns how many messages the publication of an entry needs at least: more if it has index keys. */
-function messagesFor({ act, creates, type }: Item): number {
-  if (act !== "publish") return 1;
-  if (creates !== true) return 2;
-  return hasLiveIndex(type) ? 5 : 4;
-}
-
 function tooLarge(): AppError {
-  const detail = `A change set holds at most ${MOST_ENTRIES} entries and ${MOST_BYTES / 1024 ** 2} MiB, and its publication writes at most ${BATCH_LIMIT} messages: 5 or more for a new entry, 2 or more for an update. Publish this one first, or open another one.`;
+  const detail = `A change set holds at most ${MOST_ENTRIES} entries and ${MOST_BYTES / 1024 ** 2} MiB. Publish this one first, or open another one.`;
   return new AppError("too_large", "change_too_large", detail);
 }
 

@@ -26,7 +26,7 @@ import { AppError, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
+import { type Append, Conflict, LARGE_BATCH_LIMIT } from "../../store/types.ts";
 import {
   type ChangeSet,
   findSet,
@@ -374,7 +374,7 @@ async function publishOnce(
       ...(await takenBack(deps, actor, orb, set, content.content)),
     ];
     attempts.sent = published;
-    await commitTogether(deps, context, writes, more, tooMany);
+    await commitTogether(deps, context, writes, more, { messages: LARGE_BATCH_LIMIT, tooMany });
     for (const { plan } of planned) await plan.committed?.(deps);
     return {
       set: next,
@@ -447,6 +447,6 @@ function finished(
 }
 
 function tooMany(messages: number): AppError {
-  const detail = `The publication needs ${messages} messages, and one atomic write holds ${BATCH_LIMIT}. Divide the change set into smaller ones.`;
+  const detail = `The publication needs ${messages} messages, and one atomic write holds ${LARGE_BATCH_LIMIT}. Divide the change set into smaller ones.`;
   return new AppError("too_large", "change_too_large", detail);
 }

@@ -212,7 +212,6 @@ async function started(
       const version = taken === undefined ? undefined : await before(reader, caller, context, taken);
       if (taken !== undefined && version !== undefined) {
         const { item: added, messages } = await versionMessages(set.id, version, 0);
-        if (versions.length + messages.length > MOST_MESSAGES) break;
         next = withItem(next, taken.item.id, added, actorId(actor));
         versions.push(...messages);
       }
@@ -225,9 +224,6 @@ async function started(
   const takes = [...next.items.map(({ id }) => id), ...ids.slice(done)];
   return { set, content: { ...next, takes }, versions };
 }
-
-/** Maximum versions of a set that takes others back: its batch has more messages, and so has its publication. */
-const MOST_MESSAGES = 900;
 
 const isTooMuch = (error: unknown) =>
   error instanceof AppError && (error.code === "change_too_large" || error.code === "too_broad");

@@ -1,6 +1,7 @@
 import type { EntryOperation } from "../../access/credentials/operations.ts";
 import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
+import { batchTooLarge } from "../../store/errors.ts";
 import { writesApart } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
@@ -81,7 +82,9 @@ async function sendLarge(deps: Deps, write: EntryWrite): Promise<number> {
   const { address, claims } = write;
   const stream = streams.orb(address.orb);
   const frees = claims.frees.filter(isUniqueKey);
-  const seq = await deps.store.batch(stream, messagesOf({ ...write, claims: { ...claims, frees } }));
+  const first = messagesOf({ ...write, claims: { ...claims, frees } });
+  if (first.length > BATCH_LIMIT) throw batchTooLarge(BATCH_LIMIT);
+  const seq = await deps.store.batch(stream, first);
   const later = { adds: [], frees: claims.frees.filter((key) => !isUniqueKey(key)) };
   const messages = [...keyMessages(address, later), ...lateMarks(address, later)];
   const expect = { subject: subjects.entryLog(address), seq };

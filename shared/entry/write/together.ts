@@ -9,11 +9,17 @@ import { type EntryWrite, type Guard, guard, messagesOf } from "../model/message
 import type { OrbContext } from "../model/resolve.ts";
 import { tendIndexes } from "../ordered/upkeep.ts";
 
+export interface MostMessages {
+  messages: number;
+  tooMany(messages: number): AppError;
+}
+
 /**
  * Commits the writes of different entries, all or none, but only if the definition that they were validated with is
  * still active.
  * @param more further messages of the batch
- * @param tooMany returns the error for a batch of too many messages
+ * @param most.messages maximum messages of the batch
+ * @param most.tooMany returns the error for a batch of more messages
  * @throws Conflict if an entry, a unique value, a guarded subject or the definition has changed; nothing was written
  * @throws AppError too_large `batch_too_large`
  */
@@ -22,10 +28,10 @@ export async function commitTogether(
   by: OrbContext,
   writes: readonly EntryWrite[],
   more: readonly Append[],
-  tooMany: (messages: number) => AppError = batchTooLarge,
+  most: MostMessages = { messages: BATCH_LIMIT, tooMany: batchTooLarge },
 ): Promise<void> {
   const messages = [...more, ...messagesTogether(by, writes)];
-  if (messages.length > BATCH_LIMIT) throw tooMany(messages.length);
+  if (messages.length > most.messages) throw most.tooMany(messages.length);
   await deps.store.batch(streams.orb(by.orb), messages);
   for (const write of writes) {
     tendIndexes(deps, by, write.address, write.claims.adds);

@@ -3,8 +3,8 @@ import { pause } from "../../kernel/pause.ts";
 import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
 import type { Connection } from "../client/connection.ts";
 import { mostBytes } from "../client/publish.ts";
-import { RejectedWrite } from "../errors.ts";
-import { type Append, BATCH_LIMIT, Conflict, StreamMissing, SubjectFull } from "../types.ts";
+import { batchTooLarge, RejectedWrite } from "../errors.ts";
+import { type Append, Conflict, LARGE_BATCH_LIMIT, StreamMissing, SubjectFull } from "../types.ts";
 import { NoResponders, received } from "./read.ts";
 
 const decoder = new TextDecoder();
@@ -16,6 +16,11 @@ interface Ack {
 }
 
 const BAD_MESSAGE = 400;
+/**
+ * Bytes of a batch after which the sender waits until the broker has taken them. The broker drops messages if more than
+ * 128 MB wait for one stream.
+ */
+const WINDOW_BYTES = 8 * 1024 * 1024;
 
 export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
   switch (error.err_code) {
@@ -27,6 +32,13 @@ export function failure(stream: string, error: NonNullable<Ack["error"]>): Error
       return new StreamMissing(stream);
     case ApiCode.maxPerSubject:
       return new SubjectFull();
+    case ApiCode.batchTooLarge:
+      return new AppError(
+        "too_large",
+        "batch_too_large",
+        `The broker takes fewer messages in one atomic write. Raise its setting limits.batch.max_msgs to ${LARGE_BATCH_LIMIT}, or send less.`,
+        { cause: `${error.err_code} ${error.description}` },
+      );
     default: {
       const cause = `${error.err_code} ${error.description}`;
       return error.code === BAD_MESSAGE ? new RejectedWrite(cause) : unavailable(cause);
@@ -56,7 +68,8 @@ function publish(connection: Connection, message: Append, headers: Record<string
     message.data,
     ({ data, headers: status }, resolve, reject) => {
       if (status?.code === NO_RESPONDERS) reject(new NoResponders());
-      else resolve(JSON.parse(decoder.decode(data)) as Ack);
+      // The broker confirms a message in the middle of a batch without a body.
+      else resolve(data.length === 0 ? {} : (JSON.parse(decoder.decode(data)) as Ack));
       return true;
     },
     { headers },
@@ -106,13 +119,7 @@ export async function batch(
   stream: string,
   messages: readonly Append[],
 ): Promise<number> {
-  if (messages.length > BATCH_LIMIT) {
-    throw new AppError(
-      "too_large",
-      "batch_too_large",
-      `One atomic write holds at most ${BATCH_LIMIT} messages. Split it into smaller ones.`,
-    );
-  }
+  if (messages.length > LARGE_BATCH_LIMIT) throw batchTooLarge(LARGE_BATCH_LIMIT);
   const only = messages[0];
   if (only !== undefined && messages.length === 1) return append(connection, stream, only);
   let waited = 0;
@@ -132,13 +139,20 @@ async function sendBatch(connection: Connection, stream: string, messages: reado
   const id = crypto.randomUUID();
   await connection.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
   const last = messages.length - 1;
-  for (let i = 0; i < last; i++) {
+  for (let i = 0, waiting = 0; i < last; i++) {
     const message = messages[i];
     if (message === undefined) continue;
     const headers = headersOf(stream, message);
     headers["Nats-Batch-Id"] = id;
     headers["Nats-Batch-Sequence"] = String(i + 1);
-    connection.send(message.subject, message.data, headers);
+    waiting += message.data.length;
+    if (waiting < WINDOW_BYTES) {
+      connection.send(message.subject, message.data, headers);
+      continue;
+    }
+    const ack = await publish(connection, message, headers);
+    if (ack.error !== undefined) return ack;
+    waiting = 0;
   }
   const final = messages[last];
   if (final === undefined) return { seq: 0 };

@@ -6,6 +6,7 @@ export const ApiCode = {
    */
   batchInProcess: 10164,
   batchIncomplete: 10176,
+  batchTooLarge: 10199,
   batchTooMany: 10210,
   streamNotFound: 10059,
   maxPerSubject: 10077,

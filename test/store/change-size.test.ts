@@ -1,0 +1,131 @@
+/** Change sets with as many entries as one holds. */
+import { expect, it } from "vitest";
+import { readContent } from "../../shared/changes/content/content.ts";
+import { publishSet } from "../../shared/changes/content/publish.ts";
+import { revertSet } from "../../shared/changes/content/revert.ts";
+import { writingInto } from "../../shared/changes/content/within.ts";
+import { newSet, setMessage } from "../../shared/changes/record/record.ts";
+import { writeBatch } from "../../shared/entry/batch/batch.ts";
+import type { BatchItem } from "../../shared/entry/batch/items.ts";
+import type { EntrySnapshot } from "../../shared/entry/model/snapshot.ts";
+import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { listEntries } from "../../shared/entry/read/list.ts";
+import { failure } from "../../shared/store/broker/write.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import type { StoredMessage } from "../../shared/store/types.ts";
+import { admin, callerIn, fileOrb, readAs } from "../support/entries.ts";
+
+const ENTRIES = 1_000;
+/** Items of one batch. A published one takes 7 messages. */
+const PART = 130;
+
+const { deps, orb, store } = await fileOrb({
+  id: "shop",
+  modules: [
+    {
+      id: "catalog",
+      type: "CONTENT",
+      schemas: [
+        {
+          id: "item",
+          access: { read: ["public"] },
+          fields: [
+            { name: "code", type: "string", unique: true },
+            { name: "text", type: "string" },
+            { name: "number", type: "integer", index: "ordered" },
+          ],
+        },
+      ],
+    },
+  ],
+});
+const at = { orbId: "shop", orb };
+const stream = streams.orb("shop");
+const schema = orb.compiled.schema("catalog", "item") ?? expect.fail("no schema");
+
+/** Writes many items, in the orb or in a set. @returns the ids of the entries */
+async function write(items: readonly BatchItem[], set?: string): Promise<string[]> {
+  const ids: string[] = [];
+  for (let from = 0; from < items.length; from += PART) {
+    const within = set === undefined ? undefined : await writingInto(deps, callerIn(admin, orb), orb, set);
+    const some = items.slice(from, from + PART);
+    const input = { ...at, items: some, routed: true, into: within?.together };
+    const { items: written } = await writeBatch(within?.deps ?? deps, admin, input);
+    ids.push(...written.map(({ id }) => id));
+  }
+  return ids;
+}
+
+const created = (count: number, number: number, publish: boolean): BatchItem[] =>
+  Array.from({ length: count }, (_, index) => ({
+    create: "catalog/item",
+    values: { code: `${number}-${index}`, text: `${number}`, number },
+    ...(publish ? { publish } : {}),
+  }));
+
+/** Returns the revisions that a message range of the stream contains. */
+async function revisionsBetween(first: number, last: number): Promise<EntrySnapshot[]> {
+  const found: StoredMessage[] = [];
+  for (let fromSeq = first; fromSeq <= last; ) {
+    const options = { fromSeq, limit: 500, maxBytes: 8_000_000 };
+    const { messages } = await store.scan(stream, subjects.allLogs("shop"), options);
+    found.push(...messages.filter(({ seq }) => seq <= last));
+    fromSeq = (messages.at(-1)?.seq ?? last) + 1;
+  }
+  return found.map((message) => message.json<EntrySnapshot>());
+}
+
+async function publish(set: string) {
+  let [first, last] = [0, 0];
+  const batch = async (...[to, messages]: Parameters<typeof store.batch>) => {
+    last = await store.batch(to, messages);
+    first = last - messages.length + 1;
+    return last;
+  };
+  const watching = new Proxy(store, {
+    get: (target, name) => (name === "batch" ? batch : Reflect.get(target, name)),
+  });
+  const { entries } = await publishSet({ ...deps, store: watching }, admin, { ...at, set });
+  return { entries, first, last };
+}
+
+const numbers = async () => {
+  const query = parseListQuery(new URLSearchParams("limit=100&count=true&sort=number"), schema, []);
+  const input = {
+    reading: readAs(admin, orb, schema),
+    query,
+    choice: { languages: [], markets: [], fallback: true },
+  };
+  const { items, total } = await listEntries(deps, input as never);
+  return { total, all: [...new Set(items.map(({ values }) => values.number))] };
+};
+
+it("publishes 1,000 entries at one moment, and takes them back", async () => {
+  const half = ENTRIES / 2;
+  const ids = await write(created(half, 0, true));
+  const set = newSet(deps, admin, { title: "Everything" });
+  await store.append(stream, setMessage("shop", set, 0));
+  await write(
+    ids.map((id) => ({ update: `catalog/item/${id}`, values: { text: "1", number: 1 } })),
+    set.id,
+  );
+  await write(created(half, 1, false), set.id);
+
+  const { entries, first, last } = await publish(set.id);
+  expect(entries).toHaveLength(ENTRIES);
+  // All revisions are in one batch, and nothing else is between them.
+  const published = await revisionsBetween(first, last);
+  expect(published).toHaveLength(ENTRIES);
+  expect(new Set(published.map(({ change }) => change))).toEqual(new Set([set.id]));
+  expect(await numbers()).toEqual({ total: ENTRIES, all: [1] });
+
+  const reverted = await revertSet(deps, callerIn(admin, orb), orb, { set: set.id });
+  expect((await readContent(deps, "shop", reverted.id)).content.items).toHaveLength(ENTRIES);
+  await publish(reverted.id);
+  expect(await numbers()).toEqual({ total: half, all: [0] });
+}, 120_000);
+
+it("says which setting a broker lacks that takes fewer messages at once", () => {
+  const error = failure(stream, { code: 400, err_code: 10199, description: "batch is too large: 1000" });
+  expect(error).toMatchObject({ kind: "too_large", code: "batch_too_large" });
+});
