@@ -3,7 +3,9 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
 import {
+  type BulkIntoInput,
   type BulkResult,
+  bulkInto,
   bulkWrite,
   CHECKED,
   deleteEntry,
@@ -28,6 +30,7 @@ import {
   Limit,
   OrbIdParam,
 } from "../http/schemas.ts";
+import { IntoChange, puttingTo, selectingFrom, writingTo } from "../http/within.ts";
 import { discardBody, parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
@@ -155,6 +158,10 @@ const Selection = z.looseObject({
   ...ManyQuery,
 });
 
+/** The parameters of the two changes, beside those that select the entries. */
+const PATCHED = { ...WriteQuery.shape, ...IntoChange };
+const REMOVED = { ...ForceQuery.shape, ...IntoChange };
+
 /** Routes that change or delete all entries that match a list's filter. */
 export function entryManyRoutes(prefix: AdminPrefix) {
   const path = `${prefix}/{orbId}/entries` as const;
@@ -170,7 +177,7 @@ export function entryManyRoutes(prefix: AdminPrefix) {
     description: `${MERGE_PATCH} ${MANY}`,
     request: {
       params: OrbIdParam,
-      query: Selection.extend(WriteQuery.shape),
+      query: Selection.extend(PATCHED),
       body: jsonRequest(PatchManyBody),
     },
     responses: answer,
@@ -184,15 +191,18 @@ export function entryManyRoutes(prefix: AdminPrefix) {
     operationId: "deleteEntries",
     summary: "Delete many entries",
     description: MANY,
-    request: { params: OrbIdParam, query: Selection.extend(ForceQuery.shape) },
+    request: { params: OrbIdParam, query: Selection.extend(REMOVED) },
     responses: answer,
     problems: [...problems],
   });
   const found = async (c: Context<AppEnv>, orbId: string, own: readonly string[]) => {
     const parameters = [...selectionOf(c, own, ["module", "schema", "status", "limit", "cursor"])];
     const orb = await definition(c, orbId);
-    const page = await listManaged(c.get("deps"), c.get("actor"), { orb, parameters });
-    return { orb, page, dryRun: c.req.query("dryRun") === "true" };
+    const { deps, pages } = await selectingFrom(c.var.deps, c.var.actor, orb, c.req.query());
+    const page = await listManaged(deps, c.var.actor, { orb, parameters, pages });
+    // Each write needs its own view of a change set.
+    const destination = () => writingTo(c.var.deps, c.var.actor, orb, c.req.query());
+    return { orb, page, dryRun: c.req.query("dryRun") === "true", destination };
   };
   const ownOf = (shape: object) => [...Object.keys(ManyQuery), ...Object.keys(shape)];
 
@@ -202,11 +212,12 @@ export function entryManyRoutes(prefix: AdminPrefix) {
       const { publish, locale, market } = c.req.valid("query");
       const change = c.req.valid("json");
       requirePatch(change);
-      const { orb, page, dryRun } = await found(c, orbId, ownOf(WriteQuery.shape));
+      const { orb, page, dryRun, destination } = await found(c, orbId, ownOf(PATCHED));
       const result = await changePage(page, dryRun, async (id) => {
-        const written = await updateEntry(c.var.deps, c.var.actor, {
+        const { deps, actor, into } = await destination();
+        const written = await updateEntry(deps, actor, {
           ...change,
-          ...{ orbId, orb, id, dryRun, locale, market },
+          ...{ orbId, orb, id, dryRun, locale, market, into },
           merge: true,
           skipsUnchanged: true,
           publish: publish === "true",
@@ -217,10 +228,11 @@ export function entryManyRoutes(prefix: AdminPrefix) {
     })
     .openapi(remove, async (c) => {
       const { orbId } = c.req.valid("param");
-      const { orb, page, dryRun } = await found(c, orbId, ownOf(ForceQuery.shape));
+      const { orb, page, dryRun, destination } = await found(c, orbId, ownOf(REMOVED));
       const force = c.req.valid("query").force === "true";
       const result = await changePage(page, dryRun, async (id) => {
-        await deleteEntry(c.var.deps, c.var.actor, { orbId, orb, id, dryRun, force });
+        const { deps, actor, into } = await destination();
+        await deleteEntry(deps, actor, { orbId, orb, id, dryRun, force, into });
         return true;
       });
       return c.json(result, 200);
@@ -256,6 +268,7 @@ const BulkQuery = z.strictObject({
       "Unique fields, separated by commas: a line with the value of an existing entry belongs to that entry. The first field that a line has a value of counts.",
     example: "sku",
   }),
+  ...IntoChange,
   on: z.enum(MATCH_ACTS).optional().openapi({
     description:
       "What to do with lines that belong to an entry. `upsert` (default): change the values that the line names; create the other entries. `update`: refuse the other lines. `skip`: leave the entry as it is.",
@@ -265,11 +278,43 @@ const BulkQuery = z.strictObject({
 /** Parameters that make a repeated upload safe. With `match`, a repeated upload changes nothing anyway. */
 const WITHOUT_MATCH = ["takeBack", "end"] as const;
 
+/** Parameters without meaning for lines that are written into a change set. */
+const WITHOUT_CHANGE = ["publish", "dryRun", "checkFirst", "takeBack", "end"] as const;
+
+/** Throws if an upload into a change set has parameters that it cannot have. */
+function requireWithin({ change, ...query }: Omit<z.infer<typeof BulkQuery>, "match" | "on">): void {
+  if (change === undefined) return;
+  const refused = WITHOUT_CHANGE.filter((name) => query[name] !== undefined && query[name] !== "false");
+  if (refused.length === 0) return;
+  const message = "must not be used together with change";
+  throw invalidParameters(refused.map((name) => ({ path: `/${name}`, code: "not_applicable", message })));
+}
+
+/** Returns the function that says where the lines of an upload into a change set are written. */
+function destinationIn(c: Context<AppEnv>, change: string): BulkIntoInput["destination"] {
+  const { deps } = c.var;
+  return async (actor, orb, of) => {
+    if (of === undefined) return writingTo(deps, actor, orb, { change });
+    const { schema, key } = of;
+    return puttingTo(deps, actor, orb, { change }, of, async ({ deps: within, pages }) => {
+      const asked: [string, string][] = [
+        ["module", schema.module],
+        ["schema", schema.id],
+        [`filter[${key.field.name}][eq]`, String(key.value)],
+        ["limit", "1"],
+      ];
+      const { items } = await listManaged(within, actor, { orb, parameters: asked, pages });
+      return items[0]?.id;
+    });
+  };
+}
+
 /** @throws AppError malformed if parameters cannot be combined */
 function matchingOf(
   { match, on, ...others }: z.infer<typeof BulkQuery>,
   key: string | undefined,
 ): Matching | undefined {
+  requireWithin(others);
   if (match === undefined) {
     if (on === undefined) return undefined;
     throw invalidParameters([
@@ -297,6 +342,19 @@ function matchingOf(
       },
     ]);
   return { fields, on: on ?? "upsert" };
+}
+
+/** Starts an upload, into a change set if the request names one. */
+async function resultsOf(
+  c: Context<AppEnv>,
+  change: string | undefined,
+  input: Omit<BulkIntoInput, "destination">,
+): Promise<AsyncGenerator<BulkResult>> {
+  const { deps, actor } = c.var;
+  if (change === undefined) return bulkWrite(deps, actor, input);
+  // A set that is missing or closed refuses the upload, and not each of its lines.
+  await writingTo(deps, actor, input.orb, { change });
+  return bulkInto(deps, actor, { ...input, destination: destinationIn(c, change) });
 }
 
 export function entryBulkRoutes(prefix: AdminPrefix) {
@@ -333,7 +391,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     const orb = await definition(c, orbId);
     const further: z.infer<typeof FurtherSchema> =
       match === undefined ? {} : { updated: 0, unchanged: 0, skipped: 0 };
-    const results = bulkWrite(c.var.deps, c.var.actor, {
+    const results = await resultsOf(c, query.change, {
       authority: () => stillPlatformAdmin(c),
       orbId,
       orb,

@@ -12,7 +12,7 @@ import { LONGEST } from "../../shared/changes/record/record.ts";
 import { reviewed } from "../../shared/changes/review/content.ts";
 import { publishedWith } from "../../shared/changes/review/read.ts";
 import type { OrbContext } from "../../shared/entry/model/resolve.ts";
-import { readId, writeId } from "../http/cursors.ts";
+import { readCursor, readId, writeCursor, writeId } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { defineRoute } from "../http/router.ts";
 import { IfMatch, json, jsonRequest, Location, RevisionTag } from "../http/schemas.ts";
@@ -28,7 +28,7 @@ import {
   SetParams,
   target,
 } from "./place.ts";
-import { ChangeView, changeView, UndoneToken } from "./schemas.ts";
+import { ChangeView, changeView, UndoneToken, UndoQuery } from "./schemas.ts";
 
 const EntryInSet = SetParams.extend({
   entryId: z.string().openapi({ param: { name: "entryId", in: "path" }, description: "The entry's id" }),
@@ -135,21 +135,27 @@ function addUndo(place: ChangeRoutes): void {
     operationId: `undoToken${suffix}`,
     summary: "Take back all change sets of an API token",
     description:
-      "Opens a new set, which takes back the newest 50 published sets that the token has opened or published. Writes of the token without a change set stay.",
-    request: { params: TokenParams },
+      "Opens a new set, which takes back the newest 50 published sets that the token has opened or published, and what it has published without a set.",
+    request: { params: TokenParams, query: UndoQuery },
     responses: { 201: json("The new set", UndoneToken, { ...RevisionTag, ...Location }) },
     problems: [400, ...PROBLEMS, 409, 413, 422, 429, 507],
   });
   router.openapi(undo, async (c) => {
     const { orbId, tokenId } = c.req.valid("param");
+    const { cursor } = c.req.valid("query");
+    const kind = `undo-${tokenId}`;
+    const after = readCursor(kind, cursor);
     const { context, caller } = await within(place, c);
-    const { sets, more } = await publishedWith(c.var.deps, caller, context, tokenId);
+    const found = await publishedWith(c.var.deps, caller, context, tokenId);
+    const { sets, more, tooFar } = found;
     const title = `Take back: API token ${tokenId}`.slice(0, LONGEST.title);
-    const { set, isWhole } = await undoSets(c.var.deps, caller, context, { sets, title });
+    const input = { sets, title, token: tokenId, after, nothing: tooFar };
+    const { set, isWhole, next } = await undoSets(c.var.deps, caller, context, input);
     c.header("etag", revisionTag(set.revision));
     c.header("location", `${all.replace("{orbId}", orbId)}/${set.id}`);
     const view = changeView(reviewed(context, set, await readContent(c.var.deps, context, set)));
-    return c.json({ ...view, more: more || !isWhole }, 201);
+    const nextCursor = isWhole ? writeCursor(kind, next) : (cursor ?? null);
+    return c.json({ ...view, more: more || !isWhole || next !== null, nextCursor }, 201);
   });
 }
 

@@ -134,6 +134,9 @@ const members = {
     .array(z.string())
     .optional()
     .openapi({ description: "Ids of the sets of an API token that this one takes back" }),
+  undoesToken: z.string().optional().openapi({
+    description: "Id of the API token that this one takes back, also what it has published without a set",
+  }),
   revertedBy: z.string().optional().openapi({ description: "Id of the set that took this one back" }),
   revertedInPart: z
     .array(z.string())
@@ -169,7 +172,12 @@ export const UndoneToken = ChangeView.extend({
   more: z.boolean().openapi({
     description: "Whether there may be entries or earlier sets of the token that this one leaves",
   }),
+  nextCursor: z.string().nullable().openapi({
+    description: "If there is `more`: send it as `cursor` once this set is published. Null to send none",
+  }),
 }).openapi("UndoneToken");
+
+export const UndoQuery = z.strictObject({ cursor: Cursor });
 
 export const ChangePage = listOf(ListedChange).openapi("ChangeSetList");
 

@@ -2,16 +2,22 @@
 import { z } from "@hono/zod-openapi";
 import { type Actor, proposing } from "../../shared/access/actor.ts";
 import { principalIn } from "../../shared/access/authorize.ts";
+import type { Item, ReadContent } from "../../shared/changes/content/content.ts";
 import {
   type ReadingIn,
   readingIn,
   type WithinSet,
+  type WritingOptions,
   writingInto,
 } from "../../shared/changes/content/within.ts";
+import type { CompiledSchema } from "../../shared/definition/compile.ts";
+import { homeKey } from "../../shared/definition/document/home.ts";
 import type { Deps } from "../../shared/deps.ts";
+import { type EntryKey, ownerOf, takenMeanwhile } from "../../shared/entry/index.ts";
 import type { OrbContext } from "../../shared/entry/model/resolve.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
+import type { SetOfList } from "../../shared/streams/live/set-list.ts";
 
 const change = z.string().optional();
 
@@ -39,6 +45,9 @@ export function askingIn(actor: Actor, query: Query): Actor {
 
 type Query = Readonly<Record<string, string | undefined>>;
 
+/** What a read needs. Outside of a change set, the dependencies only. */
+export type ReadingWithin = Pick<ReadingIn, "deps"> & Partial<ReadingIn>;
+
 /** Throws 400 if a request within a change set has one of the parameters. */
 function refuse(query: Query, names: readonly string[]): void {
   const faults = names.flatMap((name): Fault[] => {
@@ -57,6 +66,7 @@ export async function writingTo(
   actor: Actor,
   orb: OrbContext | Promise<OrbContext>,
   query: Query,
+  options: Pick<WritingOptions, "admits"> = {},
 ): Promise<{ actor: Actor } & Pick<WithinSet, "deps"> & Partial<WithinSet>> {
   if (query.change === undefined) return { deps, actor };
   refuse(query, ["publish", "purge"]);
@@ -64,7 +74,10 @@ export async function writingTo(
   const author = proposing(actor);
   const caller = principalIn(author, context.orb, context.compiled);
   return {
-    ...(await writingInto(deps, caller, context, query.change, { force: query.force === "true" })),
+    ...(await writingInto(deps, caller, context, query.change, {
+      ...options,
+      force: query.force === "true",
+    })),
     actor: author,
   };
 }
@@ -75,11 +88,87 @@ export async function readingFrom(
   actor: Actor,
   orb: OrbContext | Promise<OrbContext>,
   query: Query,
-): Promise<Pick<ReadingIn, "deps"> & Partial<ReadingIn>> {
+): Promise<ReadingWithin> {
   if (query.change === undefined) return { deps };
-  refuse(query, ["at", "reveal", "live"]);
+  refuse(query, ["at", "reveal"]);
   // Others may write into the set, which the host's cache of responses does not follow.
   deps.expires?.(0);
   const context = await orb;
   return readingIn(deps, principalIn(actor, context.orb, context.compiled), context, query.change);
+}
+
+/**
+ * Returns what a request needs to find the entries that it is to write: as the change set has them that the query names,
+ * if it names one.
+ */
+export async function selectingFrom(
+  deps: Deps,
+  actor: Actor,
+  orb: OrbContext | Promise<OrbContext>,
+  query: Query,
+): Promise<ReadingWithin> {
+  if (query.change === undefined) return { deps };
+  refuse(query, ["publish", "purge"]);
+  const context = await orb;
+  const author = principalIn(proposing(actor), context.orb, context.compiled);
+  return readingIn(deps, author, context, query.change, "select");
+}
+
+/** What a verb needs to create or update the entry with a unique value within a change set. */
+export interface PuttingInto {
+  deps: Deps;
+  actor: Actor;
+  into?: WithinSet["into"];
+  owner?: () => Promise<string | undefined>;
+  turn?: string;
+}
+
+/**
+ * Returns what a request needs to create or update the entry with a unique value: within the change set that the query
+ * names, if it names one. A set reserves no unique values. So no entry is created if other entries of the schema were
+ * written into the set since the look for the value: then it is looked for again.
+ * @param find returns the id of the entry that has the value in a list within the set
+ */
+export async function puttingTo(
+  deps: Deps,
+  actor: Actor,
+  orb: OrbContext,
+  query: Query,
+  { schema, key }: { schema: CompiledSchema; key: EntryKey },
+  find: (reading: ReadingWithin) => Promise<string | undefined>,
+): Promise<PuttingInto> {
+  if (query.change === undefined) return { deps, actor };
+  let seen: ReadContent | undefined;
+  const isHere = (item: Item) => homeKey(item) === homeKey(schema.home);
+  const admits: WritingOptions["admits"] = ({ content }) => {
+    const known = new Set(seen?.content.items.map(({ id, hash }) => `${id}/${hash}`));
+    if (content.items.some((item) => isHere(item) && !known.has(`${item.id}/${item.hash}`)))
+      throw takenMeanwhile(key);
+  };
+  const to = await writingTo(deps, actor, orb, query, { admits });
+  return {
+    ...to,
+    turn: `${orb.orb}/_change/${query.change}/by`,
+    async owner() {
+      seen = await to.renew?.();
+      const found = await find(await selectingFrom(deps, actor, orb, query));
+      if (found !== undefined) return found;
+      // The write checks that the entry which has reserved the value also has it in the set.
+      const id = await ownerOf(deps, schema, key, "leader");
+      const isGone = seen?.content.items.some((item) => item.id === id && item.act === "delete");
+      return isGone === true ? undefined : id;
+    },
+  };
+}
+
+/** Returns what a live list needs to follow a change set; undefined if the query names none. */
+export function followedIn(
+  deps: Deps,
+  actor: Actor,
+  orb: OrbContext,
+  { change }: Query,
+): SetOfList | undefined {
+  return change === undefined
+    ? undefined
+    : { id: change, open: () => readingFrom(deps, actor, orb, { change }) };
 }

@@ -3,11 +3,11 @@ import { requireMay } from "../../shared/access/authorize.ts";
 import { type EntryKey, ownerOf, putEntry, readKey } from "../../shared/entry/index.ts";
 import { comparableBy } from "../../shared/entry/model/fields.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
-import { listVisible } from "../../shared/entry/read/list.ts";
+import { type ListInput, listVisible } from "../../shared/entry/read/list.ts";
 import { Reading } from "../../shared/entry/read/reading.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { ifMatch } from "../http/etag.ts";
-import { readingFrom } from "../http/within.ts";
+import { puttingTo, type ReadingWithin, readingFrom, selectingFrom } from "../http/within.ts";
 import type { Address } from "./address.ts";
 import { readingOf } from "./list-input.ts";
 import { bodies } from "./operations.ts";
@@ -35,16 +35,15 @@ function keyOf({ schema, caller, pinned }: EntryRequest, { field, value }: Keyed
 const isInChange = ({ c }: EntryRequest) => c.req.query("change") !== undefined;
 
 /**
- * Returns the id of the entry that has a key within the change set of a request; empty if there is none. A set reserves
- * no unique values, so this looks for the entry as a list does.
+ * Returns the id of the entry that has a key within a change set; undefined if there is none. A set reserves no unique
+ * values, so this looks for the entry as a list does.
  */
-async function idInChange(
-  { c, live, schema, caller }: EntryRequest,
+async function idWithin(
+  { c, schema }: EntryRequest,
   { field, value }: Keyed,
-  reading: Reading,
-): Promise<string> {
-  const { change } = c.req.query();
-  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, { change });
+  reading: ListInput["reading"],
+  { deps, pages }: ReadingWithin,
+): Promise<string | undefined> {
   const asked = new URLSearchParams([
     [`filter[${field}][eq]`, value],
     ["limit", "1"],
@@ -56,19 +55,22 @@ async function idInChange(
     pages,
   };
   const { items } = await listVisible(deps, list);
-  return items[0]?.head.id ?? "";
+  return items[0]?.head.id;
 }
+
+const drafts = ({ live, schema, caller }: EntryRequest) => Reading.of(caller, live, schema, true);
 
 /**
  * Returns the id of the entry to write. It is empty if there is none, which leads to the error for a missing entry. A write
- * into a set begins with the published revision, whose value may differ from that of a draft beside it. A list of the
- * newest revisions misses this value, but the entry still owns it. The write checks that the entry has it in the set.
+ * into a set begins with the live revision, so the entry is looked for by its values. An entry whose value in the set is
+ * another one still owns its value. The write checks that the entry has it in the set.
  */
 async function ownerIn(request: EntryRequest, address: Keyed, key: EntryKey): Promise<string> {
   const { c, live, schema, caller } = request;
   const owner = async () => (await ownerOf(c.get("deps"), schema, key, "leader")) ?? "";
   if (!isInChange(request)) return owner();
-  return (await idInChange(request, address, Reading.of(caller, live, schema, true))) || owner();
+  const within = await selectingFrom(c.get("deps"), caller.actor, live, { change: c.req.query("change") });
+  return (await idWithin(request, address, drafts(request), within)) ?? owner();
 }
 
 /** Returns what `If-None-Match: *` and `If-Match: *` restrict a PUT to. */
@@ -85,7 +87,10 @@ function onlyOf({ c }: EntryRequest): "create" | "update" | undefined {
 export async function getBy(request: EntryRequest, address: Keyed): Promise<Response> {
   const reading = readingOf(request, request.c.req.query("revision"));
   const key = keyOf(request, address);
-  return get(request, isInChange(request) ? await idInChange(request, address, reading) : key);
+  if (!isInChange(request)) return get(request, key);
+  const { c, live, caller } = request;
+  const within = await readingFrom(c.get("deps"), caller.actor, live, { change: c.req.query("change") });
+  return get(request, (await idWithin(request, address, reading, within)) ?? "");
 }
 
 export async function putBy(request: EntryRequest, address: Keyed): Promise<Response> {
@@ -93,9 +98,20 @@ export async function putBy(request: EntryRequest, address: Keyed): Promise<Resp
   requireMay(caller, "readDraft", { access: schema.access, own: true });
   const key = keyOf(request, address);
   const only = onlyOf(request);
-  const { publish, ...extra } = extrasOf(request);
-  const { created, ...written } = await putEntry(c.get("deps"), caller.actor, {
-    ...changeIn(request, await bodyOf(c, bodies.update)),
+  const { publish, change, ...extra } = extrasOf(request);
+  const body = await bodyOf(c, bodies.update);
+  const find = (within: ReadingWithin) => idWithin(request, address, drafts(request), within);
+  const { deps, actor, ...into } = await puttingTo(
+    c.get("deps"),
+    caller.actor,
+    live,
+    { change, publish },
+    { schema, key },
+    find,
+  );
+  const { created, ...written } = await putEntry(deps, actor, {
+    ...changeIn(request, body),
+    ...into,
     ...localeOf(extra),
     orbId: live.orb,
     orb: live,

@@ -5,6 +5,7 @@ import type { ListInput } from "../../shared/entry/read/list.ts";
 import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
 import { readerOf } from "../../shared/streams/caller.ts";
 import { LiveLists, serveLiveList } from "../../shared/streams/live/serve.ts";
+import type { SetOfList } from "../../shared/streams/live/set-list.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
 import { toResponse } from "../../shared/streams/response.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
@@ -31,7 +32,12 @@ async function handOver(c: Context<AppEnv>, actor: Actor, streamsUrl: string): P
   return c.body(null, 307, { location, "cache-control": "no-store", vary: VARY });
 }
 
-export async function liveList(c: Context<AppEnv>, list: ListInput): Promise<Response> {
+/** @param set the change set within which the list is read */
+export async function liveList(
+  c: Context<AppEnv>,
+  list: ListInput,
+  set: SetOfList | undefined,
+): Promise<Response> {
   const { deps } = c.var;
   const { actor } = list.reading.caller;
   if (deps.config.streamsUrl !== undefined) return handOver(c, actor, deps.config.streamsUrl);
@@ -58,6 +64,7 @@ export async function liveList(c: Context<AppEnv>, list: ListInput): Promise<Res
       method: head ? "HEAD" : "GET",
       params: new URL(url).searchParams,
       lastEventId: c.req.header("last-event-id"),
+      set,
     });
     const response = toResponse(answer, signal, ended);
     response.headers.set("vary", VARY);

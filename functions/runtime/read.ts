@@ -11,7 +11,7 @@ import { getEntry } from "../../shared/entry/read/get.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { matchesTag, withVariant } from "../http/etag.ts";
-import { readingFrom } from "../http/within.ts";
+import { followedIn, readingFrom } from "../http/within.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { isLive, listInputOf, readingOf, type Target } from "./list-input.ts";
@@ -106,11 +106,8 @@ export async function list(request: EntryRequest): Promise<Response> {
   const input = listInputOf(request, params, c.req.header("accept-language"));
   const { query, reading } = input;
   const { change } = query.extra;
-  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, {
-    change,
-    live: params.get("live") ?? undefined,
-  });
-  if (isLive(params)) return liveList(c, input);
+  if (isLive(params)) return liveList(c, input, followedIn(c.get("deps"), caller.actor, live, { change }));
+  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, { change });
   const choice = { ...input.choice, richText: await richTextForm(query.extra.richText) };
   const page = await listEntries(deps, { ...input, choice, last, pages });
   const { languages, ...body } = page;

@@ -6,12 +6,18 @@ import { listEntries } from "../../shared/entry/read/list.ts";
 import { Reading } from "../../shared/entry/read/reading.ts";
 import { ofOneWrite } from "../../shared/quotas/guesses.ts";
 import { changePage, selectionOf } from "../http/many.ts";
+import { selectingFrom, writingTo } from "../http/within.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import { bodies, parametersOf } from "./operations.ts";
 import { choiceOf, type EntryRequest } from "./read.ts";
 import { bodyOf, localeOf, renewal } from "./write.ts";
 
 const PAGING = ["limit", "cursor"];
+
+/** Returns where one of the entries is written. Each write needs its own view of a change set. */
+function destination({ c, live, caller }: EntryRequest) {
+  return writingTo(c.get("deps"), caller.actor, live, c.req.query());
+}
 
 /** Returns the newest revisions of the entries that match the filters, and the parameters of the change. */
 async function pageOf(request: EntryRequest) {
@@ -26,7 +32,8 @@ async function pageOf(request: EntryRequest) {
     reading.comparable,
     comparableTargets(live.compiled, caller),
   );
-  const page = await listEntries(c.get("deps"), { reading, choice: choiceOf(c, schema, {}), query });
+  const { deps, pages } = await selectingFrom(c.get("deps"), caller.actor, live, c.req.query());
+  const page = await listEntries(deps, { reading, choice: choiceOf(c, schema, {}), query, pages });
   const target = { orbId: live.orb, orb: live, schema, renew: renewal(request) };
   return { page, target, dryRun: c.req.query("dryRun") === "true" };
 }
@@ -39,13 +46,14 @@ function answer({ c }: EntryRequest, result: Awaited<ReturnType<typeof changePag
 }
 
 export async function updateMany(request: EntryRequest): Promise<Response> {
-  const { c, caller } = request;
+  const { c } = request;
   const { publish, locale, market } = c.req.query();
   const change = await bodyOf(c, bodies.patchMany);
   requirePatch(change);
   const { page, target, dryRun } = await pageOf(request);
   const result = await changePage(page, dryRun, async (id) => {
-    const written = await updateEntry(ofOneWrite(c.get("deps")), caller.actor, {
+    const to = await destination(request);
+    const written = await updateEntry(ofOneWrite(to.deps), to.actor, {
       ...change,
       ...target,
       ...localeOf({
@@ -53,6 +61,7 @@ export async function updateMany(request: EntryRequest): Promise<Response> {
         ...(market === undefined ? {} : { market }),
       }),
       id,
+      into: to.into,
       dryRun,
       merge: true,
       skipsUnchanged: true,
@@ -64,11 +73,12 @@ export async function updateMany(request: EntryRequest): Promise<Response> {
 }
 
 export async function removeMany(request: EntryRequest): Promise<Response> {
-  const { c, caller } = request;
+  const { c } = request;
   const { page, target, dryRun } = await pageOf(request);
   const force = c.req.query("force") === "true";
   const result = await changePage(page, dryRun, async (id) => {
-    await deleteEntry(c.get("deps"), caller.actor, { ...target, id, dryRun, force });
+    const to = await destination(request);
+    await deleteEntry(to.deps, to.actor, { ...target, id, dryRun, force, into: to.into });
     return true;
   });
   return answer(request, result);

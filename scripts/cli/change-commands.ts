@@ -14,6 +14,7 @@ import {
   revertChange,
   scheduleChange,
   showChange,
+  undoToken,
 } from "./changes.ts";
 import type { Context, GlobalOptions } from "./command/context.ts";
 
@@ -58,7 +59,7 @@ export function changeCommands(cli: Argv<GlobalOptions>, run: Run): Argv<GlobalO
     .command("change", "Work with change sets: changes that are reviewed and published together", (y) =>
       decisions(reading(y, run), run).demandCommand(
         1,
-        "Name a command: open, list, show, diff, review, approve, reject, schedule, publish, revert or close.",
+        "Name a command: open, list, show, diff, review, approve, reject, schedule, publish, revert, undo-token or close.",
       ),
     );
 }
@@ -141,6 +142,16 @@ function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
       "Open a change set that takes back what another one has published, and print its id",
       setOf,
       (args) => run(args, (context) => revertChange(context, args)),
+    )
+    .command(
+      "undo-token <orb> <token>",
+      "Open a change set that takes back what an API token has published, and print its id",
+      (each) =>
+        each
+          .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
+          .positional("token", { type: "string", demandOption: true, describe: "Id of the API token" })
+          .option("cursor", { type: "string", describe: "Where to go on, as the last run says" }),
+      (args) => run(args, (context) => undoToken(context, { ...args, cursor: args.cursor })),
     )
     .command("close <orb> <id>", "Close a change set without publishing it", setOf, (args) =>
       run(args, (context) => closeChange(context, args)),

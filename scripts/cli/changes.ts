@@ -227,6 +227,22 @@ export async function revertChange(context: Context, { orb, id }: InOrb): Promis
   return 0;
 }
 
+/** Opens a set that takes back what an API token has published, and prints its id on standard output. */
+export async function undoToken(
+  context: Context,
+  { orb, token, cursor }: { orb: string; token: string; cursor: string | undefined },
+): Promise<number> {
+  const set = await setsOf(context, orb).undoToken(token, cursor === undefined ? {} : { cursor });
+  const { entries, more, nextCursor } = set;
+  context.note(
+    `Opened a change set that takes back ${entries} ${entries === 1 ? "entry" : "entries"}. Publish it with: orb change publish ${orb} ${set.id}`,
+  );
+  const again = nextCursor === null ? "" : ` --cursor ${nextCursor}`;
+  if (more) context.note(`There may be more. Then run: orb change undo-token ${orb} ${token}${again}`);
+  context.result(set, () => set.id);
+  return 0;
+}
+
 export async function closeChange(context: Context, { orb, id }: InOrb): Promise<number> {
   await setsOf(context, orb).close(id);
   context.result({ id, state: "CLOSED" }, () => `Closed ${id}.`);

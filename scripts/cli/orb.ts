@@ -198,6 +198,10 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
           collectionOf(each)
             .positional("file", { type: "string", demandOption: true, describe: "JSON Lines or CSV" })
             .option("publish", { type: "boolean", default: false, describe: "Publish them, too" })
+            .option("change", {
+              type: "string",
+              describe: "Change set into which the rows are written, instead of the entries",
+            })
             .option("run", {
               type: "string",
               describe: "Name of the import. Its rows are stored once; the path of the file if missing",
@@ -226,8 +230,8 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
             }),
         (args) =>
           run(args, (context) => {
-            const { format, run: name, match, on, files } = args;
-            return importEntries(context, { ...args, format, run: name, match, on, files });
+            const { format, run: name, match, on, files, change } = args;
+            return importEntries(context, { ...args, format, run: name, match, on, files, change });
           }),
       )
       .demandCommand(1, "Name a command: export or import."),

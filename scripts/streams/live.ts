@@ -3,6 +3,7 @@
  */
 import type { Context } from "hono";
 import { requireNoDefinition } from "../../functions/http/definition-header.ts";
+import { followedIn } from "../../functions/http/within.ts";
 import { credentialsOf } from "../../functions/middleware/session.ts";
 import type { AppEnv } from "../../functions/request/context.ts";
 import { addressOf } from "../../functions/runtime/address.ts";
@@ -52,5 +53,7 @@ export async function liveAnswer(
     );
   const target = { live, schema: address.schema, caller: principalIn(actor, orb, live.compiled) };
   const list = listInputOf(target, params, c.req.header("accept-language"));
-  return serveLiveList(lists, deps, list, { method, params, lastEventId });
+  const { change } = list.query.extra;
+  const set = followedIn(deps, actor, live, { change });
+  return serveLiveList(lists, deps, list, { method, params, lastEventId, set });
 }

@@ -172,6 +172,17 @@ export function throughOf(actor: Actor): string | undefined {
   return actor.kind === "handler" ? actor.handler : undefined;
 }
 
+/** Returns the members of a revision that name its author: the account, the handler and the API token. */
+export function writerOf(actor: Actor): {
+  updatedBy: string;
+  through: string | undefined;
+  token?: string;
+} {
+  const token = tokenIdOf(actor);
+  const by = { updatedBy: actorId(actor), through: throughOf(actor) };
+  return token === undefined ? by : { ...by, token };
+}
+
 /** A caller, as stored with work that the platform does later with the caller's rights. */
 export interface Behalf {
   /** Realm (set of accounts): `platform`, `auth` or the id of an application. Missing for a schedule and the platform. */

@@ -45,6 +45,9 @@ export interface ListedChange {
   /** Id of the set that this one takes back, and of the one that took it back. */
   reverts?: string;
   revertedBy?: string;
+  /** Ids of the sets of an API token that this one takes back, and the id of the token. */
+  undoes?: readonly string[];
+  undoesToken?: string;
   /** Ids of the sets that have taken back a part of this one. */
   revertedInPart?: readonly string[];
 }
@@ -186,6 +189,14 @@ export interface Changes {
   publish(target: string | ChangeContent, options?: CallOptions): Promise<PublishedChange>;
   /** Opens a set that takes back what this one has published. */
   revert(id: string, options?: CallOptions): Promise<ChangeSet>;
+  /**
+   * Opens a set that takes back what an API token has published, with change sets and without. `more`: once it is
+   * published, call this again with its `nextCursor`.
+   */
+  undoToken(
+    token: string,
+    options?: CallOptions & { cursor?: string | null },
+  ): Promise<ChangeSet & { more: boolean; nextCursor: string | null }>;
   /** Takes an entry out of the set. */
   remove(id: string, entry: string, options?: CallOptions): Promise<void>;
   /**
@@ -289,6 +300,10 @@ export function changesOf(transport: Transport, base: string): Changes {
     reject: (target, comment, options) => send("POST", target, "/reject", options, { body: { comment } }),
     publish: (target, options) => decide(target, "publish", options),
     revert: (id, options) => send("POST", id, "/revert", options),
+    undoToken: (token, { cursor, ...options } = {}) =>
+      send("POST", undefined, `/tokens/${encodeURIComponent(token)}/undo`, options, {
+        query: new URLSearchParams(cursor === undefined || cursor === null ? {} : { cursor }),
+      }),
     remove: (id, entry, options) => send("DELETE", id, entryPath(entry), options),
     rebase: (id, entry, keep = {}, options) =>
       send("POST", id, `${entryPath(entry)}/rebase`, options, { body: { keep } }),

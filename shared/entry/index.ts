@@ -13,6 +13,7 @@
 export { type BatchInput, type BatchResult, type BatchWritten, writeBatch } from "./batch/batch.ts";
 export { type BatchItem, MOST_ITEMS } from "./batch/items.ts";
 export { type BulkResult, bulkWrite, CHECKED, MATCH_ACTS, type Matching } from "./bulk/bulk.ts";
+export { type BulkIntoInput, bulkInto } from "./bulk/bulk-into.ts";
 export { changeMany, type ManyChanged, requirePatch } from "./bulk/change-many.ts";
 export { type EntryKey, ownerOf, readKey } from "./index/by-key.ts";
 export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
@@ -27,6 +28,6 @@ export type { Target, Written } from "./write/change.ts";
 export { createEntry, requireOrb } from "./write/create.ts";
 export { deleteEntry } from "./write/delete.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./write/lifecycle.ts";
-export { putEntry } from "./write/put.ts";
+export { putEntry, takenMeanwhile } from "./write/put.ts";
 export { revertEntry } from "./write/revert.ts";
 export { updateEntry } from "./write/update.ts";

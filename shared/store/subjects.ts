@@ -213,6 +213,8 @@ export const subjects = {
   formsMark: (orb: string, version: number) => `${token(orb, "orb")}._forms.${version}`,
   /** Marks that an import into this application is running. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
+  /** All messages of a change set. */
+  changeOf: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.>`,
   /** The log of a change set: a whole record for each revision. Its last message is the set as it is. */
   changeRecord: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.record`,
   allChangeRecords: (orb: string) => `${token(orb, "orb")}._change.*.record`,
@@ -239,6 +241,8 @@ export const subjects = {
   /** The pending versions of an entry in all change sets. */
   changesOfEntry: (orb: string, id: string) =>
     `${token(orb, "orb")}._change.*.entry.*.*.${token(id, "entry")}`,
+  /** The places of the entries that an API token has written, in the order in which it first wrote each of them. */
+  tokenWrites: (orb: string, id: string) => `${token(orb, "orb")}._by.${token(id, "token")}`,
   /** Marks that a request with this Idempotency-Key was executed. Written in the same batch as its change. */
   idempotency: (orb: string, hash: string) => `${token(orb, "orb")}._idem.${token(hash, "key")}`,
   /** The broker publishes this message at `validFrom` (shows the entry) or at `validTo` (hides the entry). */

@@ -318,11 +318,11 @@ describe("a write with ?change", () => {
     expect((await as(people.other, "GET", by("n-1", set))).body.code).toBe("change_not_found");
     expect((await as(people.other, "PATCH", by("n-1", set), { values: {} })).status).toBe(404);
     const put = await as(people.editor, "PUT", by("n-2", set), coded("n-2"));
-    expect([put.status, put.body.code]).toEqual([400, "invalid_parameter"]);
+    expect([put.status, put.body.code]).toEqual([201, undefined]);
     expect((await as(people.editor, "POST", `/api/sets/changes/${set}/publish`, {})).status).toBe(200);
     expect((await as(undefined, "GET", by("k-2"))).body.id).toBe(kept);
     expect((await as(undefined, "GET", by("g-1"))).status).toBe(404);
-    for (const id of [kept, made.body.id]) await as(people.editor, "DELETE", `${pages}/${id}`);
+    for (const id of [kept, made.body.id, put.body.id]) await as(people.editor, "DELETE", `${pages}/${id}`);
   });
 
   test("finds a live entry by its live value, although a draft beside it has another one", async () => {
@@ -356,12 +356,12 @@ describe("a write with ?change", () => {
     const refusals = [
       await as(people.editor, "POST", `${pages}?publish=true&${within}`, { values: {} }),
       await as(people.editor, "GET", `${pages}/${id}?at=2020-01-01T00:00:00Z&${within}`),
-      await as(people.editor, "GET", `${pages}?live=sse&${within}`),
       await as(people.editor, "GET", `${pages}?aggregate[n]=count()&${within}`),
-      await as(people.editor, "PATCH", `${pages}?filter[rank]=1&${within}`, { values: {} }),
+      await as(people.editor, "POST", `${pages}/${id}/revisions/1/restore?${within}`),
       await as(people.editor, "GET", `${pages}/${id}/revisions?${within}`),
       await as(root, "DELETE", `/api/admin/orbs/sets/entries/${id}?purge=true&${within}`),
-      await as(root, "DELETE", `/api/admin/orbs/sets/entries?module=pages&schema=page&all=true&${within}`),
+      await as(root, "GET", `/api/admin/orbs/sets?${within}`),
+      await as(root, "PUT", `/api/admin/orbs/sets?${within}`, DOCUMENT),
     ];
     expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 400));
     expect((await as(people.editor, "PATCH", `${pages}/${id}?change=none`, { values: {} })).body.code).toBe(

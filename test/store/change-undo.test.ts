@@ -51,8 +51,8 @@ const publish = (set: string) => publishSet(deps, admin, { ...context, set });
 const live = (id: string, values: object) =>
   updateEntry(deps, admin, { ...context, id, values, merge: true, publish: true });
 async function undone(token: string) {
-  const { sets, more } = await publishedWith(deps, caller, orb, token);
-  const { set, isWhole } = await undoSets(deps, caller, orb, { sets, title: "Undo" });
+  const { sets, more, tooFar: nothing } = await publishedWith(deps, caller, orb, token);
+  const { set, isWhole } = await undoSets(deps, caller, orb, { sets, title: "Undo", token, nothing });
   return { set, more: more || !isWhole };
 }
 const headOf = async (id: string) => (await loadEntry(deps, "shop", id))?.head;

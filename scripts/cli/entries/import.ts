@@ -80,6 +80,8 @@ interface ImportOptions {
   file: string;
   format: Format | undefined;
   publish: boolean;
+  /** Id of the change set into which the rows are written, instead of the entries. */
+  change: string | undefined;
   run: string | undefined;
   /** Unique fields, separated by commas, that tell which entry a row belongs to. */
   match: string | undefined;
@@ -100,6 +102,17 @@ function matchOf({ match, on, run }: ImportOptions): Upload["match"] {
       "--run has no meaning with --match. Leave it out: a repeated row changes nothing.",
     );
   return match === undefined ? undefined : { fields: match, on: on ?? "upsert" };
+}
+
+/** Throws if the options do not fit a change set, in which nothing is live. */
+function requireWithin({ change, publish, keep }: ImportOptions): void {
+  if (change === undefined) return;
+  if (publish)
+    throw new CommandError("--publish has no meaning with --change. Publish the change set instead.");
+  if (keep)
+    throw new CommandError(
+      "--keep has no meaning with --change: the account that writes creates its entries.",
+    );
 }
 
 /** Says what of the file is not stored, or not as the user may expect. */
@@ -164,12 +177,14 @@ function report(context: Context, written: Uploaded, rows: number, match: Upload
  */
 export async function importEntries(context: Context, input: ImportOptions): Promise<number> {
   const match = matchOf(input);
+  requireWithin(input);
   await requireReadable(input.file);
   const collection = await collectionOf(context, input.orb, input.collection);
-  const { file, format, keep: origin } = input;
+  const { file, format, keep: origin, change } = input;
   const source: Source = { file, format, collection, origin, clears: match !== undefined };
   const { module, schema, orb } = collection;
-  const scope = JSON.stringify([orb.id, module, schema.id, input.run ?? resolve(input.file)]);
+  const into = change === undefined ? [] : [change];
+  const scope = JSON.stringify([orb.id, module, schema.id, input.run ?? resolve(input.file), ...into]);
   const files = new RowFiles(context, {
     ...{ orb: orb.id, fields: schema.fields },
     ...{ folder: input.files, loopback: input["local-files"] },
@@ -189,9 +204,10 @@ export async function importEntries(context: Context, input: ImportOptions): Pro
       yield { row: withFiles(one.row), key: keyOf(one.row) };
     }
   };
-  const upload = { collection, publish: input.publish, key: hash(scope), rows, match };
+  const upload = { collection, publish: input.publish, key: hash(scope), rows, match, change };
   const isSmall = read.rows <= AT_ONCE.rows && read.characters <= AT_ONCE.characters;
-  if (!isSmall) {
+  // The platform checks rows against the change set only when it writes them.
+  if (!isSmall && change === undefined) {
     const checking = bar(context, "rows checked", read.rows);
     const onRow = (count: number) => checking.at(count);
     const checked = await uploadRows(context, { ...upload, mode: "check", onRow });
@@ -205,7 +221,7 @@ export async function importEntries(context: Context, input: ImportOptions): Pro
   let warned = 0;
   const written = await uploadRows(context, {
     ...upload,
-    mode: isSmall ? "both" : "write",
+    mode: isSmall && change === undefined ? "both" : "write",
     onRow: (count) => shown.at(count),
     onWarning: (line, { path, message }) => {
       if (++warned > PRINTED) return;

@@ -71,6 +71,8 @@ export interface Upload {
    * Finds the entry of each row by unique fields. Such an upload needs no keys, because a repeated row changes nothing.
    */
   match?: { fields: string; on: string } | undefined;
+  /** Id of the change set into which the rows are written, instead of the entries. Such an upload has the mode `write`. */
+  change?: string | undefined;
   /** Identifies the import. */
   key: string;
   /** Yields all rows, each with its idempotency key. Called again after an interruption. */
@@ -128,7 +130,8 @@ export async function uploadRows(context: Context, upload: Upload): Promise<Uplo
     most = Math.max(most, done);
     const { refused, ended, passes, reason, nothing } = attempt;
     if (ended) {
-      const isEnd = upload.mode !== "check" && refused.length === 0 && upload.match === undefined;
+      const takesBack = upload.match === undefined && upload.change === undefined;
+      const isEnd = upload.mode !== "check" && refused.length === 0 && takesBack;
       if (isEnd) await endUpload(context, upload);
       return { ...total, stored, refused, nothing };
     }
@@ -157,7 +160,7 @@ async function endUpload({ transport }: Context, { collection, key }: Upload): P
 }
 
 async function sendOnce(context: Context, upload: Upload, most: number): Promise<Attempt> {
-  const { collection, publish, mode, match } = upload;
+  const { collection, publish, mode, match, change } = upload;
   const lines: number[] = [];
   let faulty: { cause: unknown } | undefined;
   const body = async function* () {
@@ -183,7 +186,8 @@ async function sendOnce(context: Context, upload: Upload, most: number): Promise
       query: new URLSearchParams({
         ...{ module: collection.module, schema: collection.schema.id },
         ...(publish ? { publish: "true" } : {}),
-        ...(match === undefined ? { takeBack: "true" } : { match: match.fields, on: match.on }),
+        ...(match === undefined ? {} : { match: match.fields, on: match.on }),
+        ...(change === undefined ? (match === undefined ? { takeBack: "true" } : {}) : { change }),
         ...(mode === "check" ? { dryRun: "true" } : mode === "each" ? {} : { stopOnError: "true" }),
         ...(mode === "both" ? { checkFirst: "true" } : {}),
       }),

@@ -25,6 +25,7 @@ import {
   type Item,
   MOST_BYTES,
   MOST_ENTRIES,
+  type ReadContent,
   type VersionAct,
 } from "./content.ts";
 import { releaseNew } from "./release.ts";
@@ -41,12 +42,18 @@ const PAUSE_MS = 40;
  * @param deps the dependencies with the plain store
  * @param options.force whether a deletion is to succeed even if other entries refer to the entry
  * @param options.base returns the revision from which the version is made, if it is another one than before
+ * @param options.admits throws an error that is no conflict if a new entry must not be stored beside this content of the
+ * set; called again after each conflict
  */
 export function intoSet(
   deps: Deps,
   actor: Actor,
   view: SetView,
-  { force = false, base }: { force?: boolean; base?: () => Base | undefined } = {},
+  {
+    force = false,
+    base,
+    admits,
+  }: { force?: boolean; base?: () => Base | undefined; admits?: Admits | undefined } = {},
 ): Destination {
   const acts = (given: readonly EntryOperation[]) => [
     ...new Set(given.map((act) => (act === "publish" || act === "unpublish" ? "update" : act))),
@@ -60,13 +67,16 @@ export function intoSet(
       const { from, pending } = pendedBy(view, write, options);
       const { orb } = by;
       const stored = await inTurn([turnOf(orb, view.id)], () =>
-        storeVersion(deps, actor, by, view, { write, snapshot: newest, pending }),
+        storeVersion(deps, actor, by, view, { write, snapshot: newest, pending }, admits),
       );
       if (from === null && pending.act === "delete") await releaseNew(deps, by, [write.address]);
       return stored;
     },
   };
 }
+
+/** Throws if a new entry must not be stored beside this content of a set. */
+export type Admits = (content: ReadContent) => void;
 
 /** Returns the name of the turn in which writes into a set follow each other on this host. */
 export const turnOf = (orb: string, set: string) => `${orb}/_change/${set}`;
@@ -214,6 +224,7 @@ async function storeVersion(
   { orb }: OrbContext,
   view: SetView,
   { write, snapshot: newest, pending }: NewVersion,
+  admits: Admits = () => undefined,
 ): Promise<{ snapshot: EntrySnapshot; seq: number }> {
   const { address, idempotency } = write;
   const stream = streams.orb(orb);
@@ -242,6 +253,7 @@ async function storeVersion(
   const policy = { attempts: ATTEMPTS, after: renewed, pauseMs: () => Math.random() * PAUSE_MS };
   return retry(policy, async () => {
     const { record, content } = view;
+    if (expected === undefined && pending.base === null) admits(content);
     const { revision } = newest;
     const own = expected === undefined ? Math.max(revision, (content.content.last ?? 0) + 1) : revision;
     const snapshot = shownAs({ ...newest, revision: own }, pending.act);

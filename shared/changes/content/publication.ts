@@ -20,7 +20,7 @@ import { AppError, type Fault } from "../../kernel/errors.ts";
 import { pointer } from "../../kernel/faults.ts";
 import { equal } from "../../kernel/json.ts";
 import { streams } from "../../store/subjects.ts";
-import { type ChangeSet, takenBackBy } from "../record/record.ts";
+import { type ChangeSet, takesBack } from "../record/record.ts";
 import type { VersionAct } from "./content.ts";
 import type { Version } from "./version.ts";
 
@@ -131,7 +131,7 @@ export async function currentOf(
 }
 
 /** A change set, and the one that it takes back. */
-type OfSet = Pick<ChangeSet, "id" | "reverts" | "undoes">;
+type OfSet = Pick<ChangeSet, "id" | "reverts" | "undoes" | "undoesToken">;
 
 /** Returns the change that publishes a pending version. */
 export function publicationOf(deps: Deps, actor: Actor, set: OfSet, version: Version): Change {
@@ -198,12 +198,12 @@ export function movedAt(
   version: Version,
   newest: EntrySnapshot,
   { seq }: Current,
-  set: Pick<ChangeSet, "reverts" | "undoes"> = {},
+  set: Omit<OfSet, "id"> = {},
 ): string | undefined {
   const { act, base } = version;
   if (act === "restore" || base === null || isReached(act, newest)) return undefined;
   // A set that takes another one back leaves what others have published since.
-  if (act === "unpublish" && takenBackBy(set).length === 0) return undefined;
+  if (act === "unpublish" && !takesBack(set)) return undefined;
   if (act !== "publish") return seq === base.seq ? undefined : "";
   if (newest.publishedRevision !== null) return undefined;
   if (base.live) return "/status";

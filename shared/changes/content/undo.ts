@@ -6,32 +6,52 @@ import { type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve
 import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
 import { revisionPlace } from "../../entry/read/revisions.ts";
 import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import { AppError } from "../../kernel/errors.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { ChangeSet } from "../record/record.ts";
-import { addressOfItem, type Item } from "./content.ts";
+import { addressOfItem, type Item, MOST_ENTRIES } from "./content.ts";
+import { TokenWrites } from "./direct.ts";
 import { mergeContent } from "./publication.ts";
 import { inEffect, nothingLeft, openReverting, type Taken, takenOf } from "./revert.ts";
 
+export interface UndoInput {
+  /** Sets that were published, which the caller may read. Those that were reverted come with the set that did it. */
+  sets: readonly ChangeSet[];
+  title: string;
+  /** The API token, to take back also what it has published without a set. */
+  token?: string | undefined;
+  /** The error if there is nothing to take back. Default: `change_empty`. */
+  nothing?: AppError | undefined;
+  /** Where an earlier search for writes without a set ended. */
+  after?: number | undefined;
+}
+
 /**
- * Opens a set that takes back everything that other sets have published. What others have changed in between stays.
- * @param sets sets that were published, which the caller may read. Those that were reverted come with the set that did it
- * @returns `isWhole`: whether it takes back all; a set that is too large leaves entries
+ * Opens a set that takes back everything that other sets have published, and that an API token has published without one.
+ * What others have changed in between stays.
+ * @returns `isWhole`: whether it takes back all that was found; a set that is too large leaves entries. `next`: where to
+ *   go on with the writes without a set
  * @throws AppError forbidden if the caller may not write one of the entries; `change_empty`
  */
 export async function undoSets(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  { sets, title }: { sets: readonly ChangeSet[]; title: string },
-): Promise<{ set: ChangeSet; isWhole: boolean }> {
-  if (sets.length === 0) throw nothingLeft();
+  { sets, title, token, after, nothing = nothingLeft() }: UndoInput,
+): Promise<{ set: ChangeSet; isWhole: boolean; next: number | null }> {
   const { orb } = context;
   const { actor } = caller;
-  const chains = await chainsOf(deps, orb, sets);
+  const { chains, next } = await chainsOf(deps, orb, { sets, token, after });
+  if (chains.length === 0) throw next === null ? nothing : nothingHere();
   const own = ofOneWrite(deps);
-  const about = { title, undoes: sets.map(({ id }) => id) };
+  const undone = sets.map(({ id }) => id);
+  const about = {
+    title,
+    ...(undone.length === 0 ? {} : { undoes: undone }),
+    ...(token === undefined ? {} : { undoesToken: token }),
+  };
   const run = async (attempt: number) => {
     const now = attempt === 0 ? context : await renewDefinition(own, { orbId: orb });
     const principal = attempt === 0 ? caller : principalIn(actor, orb, now.compiled);
@@ -42,19 +62,40 @@ export async function undoSets(
       },
     });
   };
-  return counted(own, actor, orb, () => retryOnConflict(own, orb, run), Math.max(1, chains.length));
+  const made = await counted(own, actor, orb, () => retryOnConflict(own, orb, run), chains.length);
+  return { ...made, next };
 }
 
-/** Returns what the sets did with each entry, newest first. */
-async function chainsOf(deps: Deps, orb: string, sets: readonly ChangeSet[]): Promise<Item[][]> {
+/** Error 409 if the entries that were looked at leave nothing to take back, although there may be others. */
+function nothingHere(): AppError {
+  const detail =
+    "The newest writes of the API token are taken back already, and there are too many of them to look for earlier ones. Take these entries back by their histories.";
+  return new AppError("conflict", "change_empty", detail);
+}
+
+/** Returns what the sets, and the token without a set, did with each entry, newest first. */
+async function chainsOf(
+  deps: Deps,
+  orb: string,
+  { sets, token, after }: Pick<UndoInput, "sets" | "token" | "after">,
+): Promise<{ chains: Item[][]; next: number | null }> {
   const chains = new Map<string, Item[]>();
   const ids = new Set(sets.map(({ id }) => id));
   for (const set of sets)
     for (const item of await inEffect(deps, orb, set, ids))
       chains.set(item.id, [...(chains.get(item.id) ?? []), item]);
+  const writes = token === undefined ? undefined : new TokenWrites(deps, orb, token);
+  const found = await writes?.find({ after, most: MOST_ENTRIES });
+  for (const [id, items] of chains) {
+    const [first] = items;
+    const more = found?.items.get(id) ?? (first === undefined ? undefined : await writes?.itemsOf(first));
+    items.push(...(more ?? []));
+  }
+  for (const [id, items] of found?.items ?? []) if (!chains.has(id)) chains.set(id, items);
   const revision = ({ done }: Item) => done?.revision ?? 0;
   // The clocks of two hosts may differ, so the times of the publications say less than the revisions.
-  return [...chains.values()].map((chain) => chain.toSorted((a, b) => revision(b) - revision(a)));
+  const sorted = [...chains.values()].map((chain) => chain.toSorted((a, b) => revision(b) - revision(a)));
+  return { chains: sorted, next: found?.next ?? null };
 }
 
 /** Returns what an entry is taken back to: the state before all publications, with what others have changed in between. */

@@ -22,8 +22,11 @@ import { type Version, versionIn } from "./version.ts";
 const OPENING_BYTES = 2 * SMALL_BYTES;
 const LOG = /^[^.]+\.[^.]+\.owner\.[^.]+\.[^.]+$/;
 
-/** Whether the caller reads within the set, or writes into it. A write begins with the live revision of an entry, not with its draft. */
-export type Purpose = "read" | "write";
+/**
+ * Whether the caller reads within the set, writes into it, or selects the entries to write. A write begins with the live
+ * revision of an entry, not with its draft, so entries are selected by that.
+ */
+export type Purpose = "read" | "write" | "select";
 
 /** @param body replaces the message's text */
 function asLog(message: StoredMessage, subject: string, body?: string): StoredMessage {
@@ -206,9 +209,9 @@ export class SetView {
     return out;
   }
 
-  /** For a write, returns the live revision instead of a draft beside it: the draft is no part of the set. */
+  /** For a write or its selection, returns the live revision instead of a draft beside it: the draft is no part of the set. */
   async #asLive(message: StoredMessage | null, options: ReadOptions = {}): Promise<StoredMessage | null> {
-    const head = this.#purpose === "write" ? snapshotOf(message) : null;
+    const head = this.#purpose === "read" ? null : snapshotOf(message);
     if (message === null || head === null || head.publishedSeq === null) return message;
     const live = await this.#plain.getSeq(this.#stream, head.publishedSeq, options);
     return live === null ? message : asLog(live, message.subject);

@@ -4,8 +4,9 @@ import type { Deps } from "../../deps.ts";
 import type { TogetherDestination } from "../../entry/batch/destination.ts";
 import type { OrbContext } from "../../entry/model/resolve.ts";
 import type { Destination } from "../../entry/write/commit.ts";
+import type { ReadContent } from "./content.ts";
 import { pagesIn } from "./list.ts";
-import { intoSet } from "./pend.ts";
+import { type Admits, intoSet } from "./pend.ts";
 import { intoSetTogether } from "./together.ts";
 import { SetView } from "./view.ts";
 
@@ -15,11 +16,18 @@ export interface WithinSet {
   into: Destination;
   /** For batches. */
   together: TogetherDestination;
+  /** Reads the content of the set again. */
+  renew(): Promise<ReadContent>;
+}
+
+export interface WritingOptions {
+  /** Whether a deletion is to succeed even if other entries refer to the entry. */
+  force?: boolean;
+  admits?: Admits;
 }
 
 /**
  * Returns what a verb needs to write into a set.
- * @param options.force whether a deletion is to succeed even if other entries refer to the entry
  * @throws AppError not_found, forbidden or unauthenticated; `wrong_state` if the set is published or closed
  */
 export async function writingInto(
@@ -27,7 +35,7 @@ export async function writingInto(
   principal: Principal,
   context: OrbContext,
   set: string,
-  options: { force?: boolean } = {},
+  options: WritingOptions = {},
 ): Promise<WithinSet> {
   const view = await SetView.open(deps, context, principal, set, "write");
   const { actor } = principal;
@@ -35,6 +43,10 @@ export async function writingInto(
     deps: { ...deps, store: view.store },
     into: intoSet(deps, actor, view, options),
     together: intoSetTogether(deps, actor, view),
+    async renew() {
+      await view.renew();
+      return view.content;
+    },
   };
 }
 
@@ -53,13 +65,15 @@ export interface ReadingIn {
 /**
  * Returns what verbs need to read the entries as a set will leave them. A caller who may not read the drafts
  * of an entry sees it as it is.
+ * @param purpose `select` to find the entries that writes into the set are to change
  */
 export async function readingIn(
   deps: Deps,
   principal: Principal,
   context: OrbContext,
   set: string,
+  purpose: "read" | "select" = "read",
 ): Promise<ReadingIn> {
-  const view = await SetView.open(deps, context, principal, set, "read");
+  const view = await SetView.open(deps, context, principal, set, purpose);
   return { deps: { ...deps, store: view.store }, pages: pagesIn(view), tag: () => view.tag };
 }

@@ -72,6 +72,8 @@ export interface ChangeSet {
   reverts?: string | undefined;
   /** Ids of the published sets that this one takes back, if they are all those of an API token. */
   undoes?: readonly string[] | undefined;
+  /** Id of the API token that this set takes back, also what it has published without a set. */
+  undoesToken?: string | undefined;
   /** Id of the published set that took this one back. */
   revertedBy?: string | undefined;
   /** Ids of the published sets that took back some of the entries of this one. */
@@ -86,7 +88,7 @@ export interface ReadSet {
   seq: number;
 }
 
-export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts" | "undoes" | "plan">;
+export type NewSet = Pick<ChangeSet, "title" | "description" | "reverts" | "undoes" | "undoesToken" | "plan">;
 
 /** Returns the ids of the sets that a set takes back. */
 export function takenBackBy({
@@ -94,6 +96,11 @@ export function takenBackBy({
   undoes = [],
 }: Pick<ChangeSet, "reverts" | "undoes">): readonly string[] {
   return reverts === undefined ? undoes : [reverts, ...undoes];
+}
+
+/** Returns whether a set takes back what was published, and so leaves what others have published since. */
+export function takesBack(set: Pick<ChangeSet, "reverts" | "undoes" | "undoesToken">): boolean {
+  return takenBackBy(set).length > 0 || set.undoesToken !== undefined;
 }
 
 /** What an act may change of a set. Members that are `undefined` are removed. */

@@ -85,15 +85,15 @@ const MOST_PAGES = 10;
 /**
  * Returns the newest published sets that an API token has opened or published, as far as the caller may read them, and
  * those that they have taken back.
- * @returns `more` is whether there may be others: earlier ones, or those that the caller may not read
- * @throws AppError `too_broad` if too many sets of others are newer
+ * @returns `more` is whether there may be others: earlier ones, or those that the caller may not read; `tooFar` is the
+ * error if there is nothing else to take back, and too many sets of others are newer than those of the token
  */
 export async function publishedWith(
   deps: Deps,
   principal: Principal,
   { orb, compiled }: OrbContext,
   token: string,
-): Promise<{ sets: ChangeSet[]; more: boolean }> {
+): Promise<{ sets: ChangeSet[]; more: boolean; tooFar?: AppError }> {
   requireSome(principal, compiled, "changes.write");
   let isHidden = false;
   const isOf = (set: ChangeSet) => {
@@ -126,8 +126,7 @@ export async function publishedWith(
     if (sets.length >= MOST_UNDONE) return { sets, more: true };
     after = next;
   }
-  if (sets.length === 0) throw tooFarBack();
-  return { sets, more: true };
+  return { sets, more: true, ...(sets.length === 0 ? { tooFar: tooFarBack() } : {}) };
 }
 
 /** Error 422: the newest sets that are read to find those of a token contain none. There may be earlier ones. */

@@ -6,7 +6,7 @@ import type { Deps } from "../../deps.ts";
 import { type AppError, invalid } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
 import { readReservations, refusedValues } from "../index/entry-keys.ts";
-import { type IdempotencyClaim, type Replay, replays } from "../model/idempotency.ts";
+import { type Idempotency, type IdempotencyClaim, type Replay, replays } from "../model/idempotency.ts";
 import { isUniqueKey, parseKey } from "../model/index-keys.ts";
 import { messagesOf } from "../model/messages.ts";
 import type { OrbContext } from "../model/resolve.ts";
@@ -170,6 +170,8 @@ function withMatch(
 export interface ReadLine {
   line: number;
   entry: NewEntry;
+  /** The key of the line, as the client has sent it. */
+  sent?: Idempotency | undefined;
   claim: IdempotencyClaim | undefined;
   /** The line's own key, if the request has a key too. */
   packed?: LineClaim | undefined;
@@ -209,7 +211,8 @@ async function readKeyed(deps: Deps, actor: Actor, input: Preparing, { line, tex
           ? undefined
           : { key: idempotency.key, route: `${idempotency.route}#${line}` };
     const claim = await creationClaim(deps, actor, input.orbId, sent, entry);
-    if (key === undefined || claim === undefined || input.claims === undefined) return { line, entry, claim };
+    if (key === undefined || claim === undefined || input.claims === undefined)
+      return { line, entry, claim, sent };
     return { line, entry, claim, packed: { key, bodies: claim.bodies } };
   } catch (error) {
     return { line, error: asError(error) };

@@ -60,6 +60,8 @@ const GROUP_ENTRIES = 150;
 const GROUP_MESSAGES = 900;
 const GROUP_BYTES = 4 * 1024 * 1024;
 const BLANK = /^[ \t\r]*$/;
+/** Returns whether a line of an upload contains nothing. */
+export const isBlankLine = (text: string): boolean => BLANK.test(text);
 /** Maximum lines, and their characters, that an upload checks before it writes any. They are kept in memory. */
 export const CHECKED = { lines: 10_000, characters: 4 * 1024 * 1024 };
 

@@ -1,5 +1,5 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { type EntryAddress, subjects } from "../../store/subjects.ts";
+import { type EntryAddress, type Home, parsedHome, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
 import { isHintKey, isOrderedKey } from "./index-keys.ts";
@@ -52,6 +52,30 @@ function listingMessages({ address, before, snapshots, index }: EntryWrite): App
   return [{ subject: subjects.orderedLog(address, LIVE), data: listingBody(change) }];
 }
 
+/**
+ * Returns the message that says that an API token has written an entry; none if the revision before says so already. A
+ * revision that a change set has published does not, because the set itself does.
+ */
+function tokenMarks({ address, before, snapshots }: EntryWrite): Append[] {
+  const { token, change } = snapshots.at(-1) ?? {};
+  if (token === undefined || change !== undefined) return [];
+  if (before?.token === token && before.change === undefined) return [];
+  return [{ subject: subjects.tokenWrites(address.orb, token), data: placeText(address) }];
+}
+
+/** Returns the place of an entry as the text of {@link tokenMarks}: `<type>.<schema>.<id>`. */
+const placeText = ({ type, schema, id }: EntryAddress) => `${type}.${schema}.${id}`;
+
+/** Returns the places in a text of {@link tokenMarks}, which has a line for each of them. */
+export function placesIn(text: string): (Home & { id: string })[] {
+  return text.split("\n").flatMap((line) => {
+    const [type, schema, id] = line.split(".");
+    return type === undefined || schema === undefined || id === undefined
+      ? []
+      : [{ ...parsedHome(type, schema), id }];
+  });
+}
+
 /** Returns whether a write changes the live index. */
 export function changesListing(write: EntryWrite): boolean {
   return listingMessages(write).length > 0;
@@ -73,6 +97,7 @@ export function messagesOf(write: EntryWrite): Append[] {
   hints.push(...keyMessages(address, write.claims, write.known));
   if (write.headSeq !== 0) hints.push(...lateMarks(address, write.claims));
   if (write.hints !== undefined) hints.push(...write.hints);
+  hints.push(...tokenMarks(write));
   if (write.index === "remove") hints.push({ subject: place, data: "", rollup: true, ttl: GONE_SECONDS });
   const messages = guard(address, hints, write.guards ?? []);
   if (write.live !== undefined) messages.push(...write.live);

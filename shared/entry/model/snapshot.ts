@@ -53,6 +53,8 @@ export interface EntrySnapshot extends EntryView {
   operation: EntryOperation;
   /** The handler that wrote this revision on behalf of its author. */
   through?: string | undefined;
+  /** Id of the API token with which this revision was written. */
+  token?: string | undefined;
   /** Set if a `publish` operation also changed the values. */
   updated?: true;
   /**
@@ -171,6 +173,7 @@ export function effective<T extends RevisionState>(head: T, now: number): T {
     updatedAt: head.liveTo,
     updatedBy: SCHEDULER,
     through: undefined,
+    token: undefined,
     imported: undefined,
     change: undefined,
   };

@@ -1,5 +1,5 @@
 /** Converts the result of an operation, such as update or publish, into the messages of one write. */
-import { actorId, throughOf } from "../../access/actor.ts";
+import { writerOf } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
 import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -136,7 +136,7 @@ export function changesNothing(
 
 export function nextSnapshot(state: State, decision: Decision): EntrySnapshot {
   const { held, entry } = state;
-  const { updated: _, imported: __, change: ___, ...base } = state.base;
+  const { updated: _, imported: __, change: ___, token: ____, ...base } = state.base;
   const { createdAt = base.createdAt, createdBy = base.createdBy } = decision.origin ?? {};
   const revision = base.revision + 1;
   const at = new Date(state.now).toISOString();
@@ -161,8 +161,7 @@ export function nextSnapshot(state: State, decision: Decision): EntrySnapshot {
     liveFrom: null,
     liveTo: null,
     updatedAt: at,
-    updatedBy: actorId(state.caller.actor),
-    through: throughOf(state.caller.actor),
+    ...writerOf(state.caller.actor),
     values: decision.values ?? base.values,
     claims: decision.claims ?? held.claims,
     liveClaims: null,
@@ -185,9 +184,12 @@ export function nextSnapshot(state: State, decision: Decision): EntrySnapshot {
 
 /** Returns the revision that follows a published one in the same write, and contains the draft of the entry. */
 function draftAfter(published: EntrySnapshot, { values, claims, validFrom, validTo }: Draft): EntrySnapshot {
-  const { updated: _, change: __, ...base } = published;
+  const { updated: _, change, token, ...base } = published;
+  // The draft beside the publication of a change set is not written by the one who publishes.
+  const author = change !== undefined || token === undefined ? {} : { token };
   return {
     ...base,
+    ...author,
     operation: "update",
     revision: published.revision + 1,
     publishedSeq: JUST_BEFORE,

@@ -1,4 +1,4 @@
-import { type Actor, actorId, throughOf } from "../../access/actor.ts";
+import { type Actor, actorId, writerOf } from "../../access/actor.ts";
 import { type Principal, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { schemaToken } from "../../definition/document/home.ts";
@@ -152,8 +152,7 @@ export async function planNew(
     createdAt: origin?.createdAt ?? at,
     createdBy,
     updatedAt: at,
-    updatedBy: actorId(actor),
-    through: throughOf(actor),
+    ...writerOf(actor),
     ...(origin === undefined ? {} : { imported: true }),
     values,
     claims,

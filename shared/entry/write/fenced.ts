@@ -75,6 +75,7 @@ async function takeBack(
     updatedAt: new Date(deps.clock.now()).toISOString(),
     updatedBy: PLATFORM,
     through: undefined,
+    token: undefined,
     imported: undefined,
     values: before.values,
     claims: before.claims,

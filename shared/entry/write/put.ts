@@ -11,6 +11,7 @@ import { retry } from "../../kernel/retry.ts";
 import { type EntryKey, holdsKey, ownerOf } from "../index/by-key.ts";
 import type { Written } from "./change.ts";
 import { createEntry } from "./create.ts";
+import { inTurn } from "./turns.ts";
 import { type UpdateInput, updateEntry } from "./update.ts";
 
 export interface PutInput extends Omit<UpdateInput, "id" | "key" | "idempotency" | "dryRun"> {
@@ -20,11 +21,18 @@ export interface PutInput extends Omit<UpdateInput, "id" | "key" | "idempotency"
   only?: "create" | "update" | undefined;
   /** The name of the key's field in `values`, if they have the shape of an earlier revision of the definition. */
   keyName?: string | undefined;
+  /** Returns the id of the entry that has the key where the write goes. Default: the entry that has reserved it. */
+  owner?: (() => Promise<string | undefined>) | undefined;
+  /** Writes of a process with the same turn follow each other. */
+  turn?: string | undefined;
 }
 
 export interface Put extends Written {
   created: boolean;
 }
+
+/** With `owner`, nothing reserves the key, so other writes to the same place count as conflicts too. */
+const UNRESERVED = { attempts: 30, pauseMs: () => Math.random() * 40 };
 
 /** Returns the values with the key, which the client may omit. */
 function withKey(values: unknown, key: EntryKey, name: string): unknown {
@@ -44,6 +52,15 @@ export function isTaken(error: unknown, { field }: EntryKey): boolean {
   );
 }
 
+/** Error 409 for a write that must look again for the entry with the key, because it may have been created since. */
+export function takenMeanwhile({ field }: EntryKey): AppError {
+  const message = "may have been given to another entry meanwhile";
+  const errors = [{ path: `/values/${field.name}`, code: "unique", message }];
+  return new AppError("conflict", "unique_conflict", "Other requests write into the change set. Try again.", {
+    errors,
+  });
+}
+
 const isMissing = (error: unknown) => error instanceof AppError && error.code === "entry_not_found";
 
 /**
@@ -54,7 +71,7 @@ const isMissing = (error: unknown) => error instanceof AppError && error.code ==
  *   may not read the entry that has it
  */
 export async function putEntry(deps: Deps, actor: Actor, input: PutInput): Promise<Put> {
-  const { key, only, schema, keyName = key.field.name, ...change } = input;
+  const { key, only, schema, keyName = key.field.name, owner, turn, ...change } = input;
   const { ifMatch, place, read: _, merge: __, ...entry } = change;
   const values = withKey(input.values, key, keyName);
   const mayCreate = only !== "update" && ifMatch === undefined && place?.id === undefined;
@@ -67,8 +84,9 @@ export async function putEntry(deps: Deps, actor: Actor, input: PutInput): Promi
     if (!creates) refused = id;
     return repeats;
   };
-  return retry({ attempts: 12, after }, async () => {
-    id = await ownerOf(deps, schema, key, "leader");
+  const policy = owner === undefined ? { attempts: 12 } : UNRESERVED;
+  const once = async () => {
+    id = owner === undefined ? await ownerOf(deps, schema, key, "leader") : await owner();
     creates = id === undefined || id === refused;
     if (id !== undefined && !creates) {
       if (only === "create")
@@ -79,5 +97,6 @@ export async function putEntry(deps: Deps, actor: Actor, input: PutInput): Promi
     if (!mayCreate) throw notFound("entry");
     const created = { ...entry, values, module: schema.module, schema: schema.id };
     return { ...(await createEntry(deps, actor, created)), created: true };
-  });
+  };
+  return inTurn(turn === undefined ? [] : [turn], () => retry({ ...policy, after }, once));
 }

@@ -1,6 +1,6 @@
 /** User settings and application settings. Each is an entry whose id is derived from its owner. */
 
-import { type Actor, accountOf, actorId, atLeast, throughOf } from "../../access/actor.ts";
+import { type Actor, accountOf, actorId, atLeast, throughOf, tokenIdOf } from "../../access/actor.ts";
 import { mayForAll, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
 import { requireCovered } from "../../access/credentials/operations.ts";
 import { refusal } from "../../access/refusals.ts";
@@ -252,6 +252,7 @@ async function change(
     updatedAt: at,
     updatedBy: actorId(caller.actor),
     through: throughOf(caller.actor),
+    token: tokenIdOf(caller.actor),
     values: prepared.values,
     claims: prepared.claims,
     liveClaims: null,

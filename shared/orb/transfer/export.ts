@@ -135,7 +135,9 @@ async function exported(
   snapshot: EntrySnapshot,
   schema: CompiledSchema,
 ): Promise<ExportedEntry> {
-  const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, updated: _u, ...rest } = snapshot;
+  const { claims: _c, liveClaims: _l, publishedSeq: _s, defRevision: _d, updated: _u, ...others } = snapshot;
+  // An export contains neither change sets nor API tokens.
+  const { change: _change, token: _token, ...rest } = others;
   const values = schema.renamed ? await reboundValues(deps.config, schema, snapshot) : snapshot.values;
   return { ...rest, values, schema: schema.id };
 }

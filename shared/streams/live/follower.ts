@@ -19,9 +19,14 @@ import type { ListFollower, ListSnapshot, ListStep, LiveList, Piece, Told } from
 /** Where the events for a client start: with a snapshot, or after a position in the stream. */
 export type Beginning = { snapshot: ListSnapshot } | { after: number };
 
+/** What a follower needs of its list. */
+export interface FollowedList extends Pick<LiveList, "hold" | "page" | "attach" | "release" | "after"> {
+  signer: Pick<LiveList["signer"], "idAt">;
+}
+
 export interface FollowerOptions {
   hub: Hub;
-  list: LiveList;
+  list: FollowedList;
   sink: Sink;
   beginning: Beginning;
   /** Time at which the client's token expires, in milliseconds since the epoch. */

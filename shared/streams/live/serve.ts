@@ -13,21 +13,25 @@ import { AppError, type Fault, invalidParameters, unavailable } from "../../kern
 import { streams } from "../../store/subjects.ts";
 import { readerOf } from "../caller.ts";
 import type { Hub } from "../read/hub.ts";
+import type { StreamState } from "../read/page.ts";
 import type { Answer } from "../serve.ts";
 import { ChangeFeed } from "./feed.ts";
-import { type Beginning, Follower } from "./follower.ts";
+import { type Beginning, type FollowedList, Follower } from "./follower.ts";
 import { LiveList } from "./live-list.ts";
 import { SharedPace } from "./pace.ts";
 import { PositionSigner } from "./position.ts";
 import { definitionKey, rightsKey } from "./rights.ts";
+import { SetList, type SetOfList } from "./set-list.ts";
 
 /** Query parameters of ordinary lists that live lists do not support. */
-const PAGING = ["limit", "cursor", "count", "expand", "explain", "group", "richText", "change"] as const;
+const PAGING = ["limit", "cursor", "count", "expand", "explain", "group", "richText"] as const;
 
 export interface LiveRequest {
   method: "GET" | "HEAD";
   params: URLSearchParams;
   lastEventId: string | undefined;
+  /** The change set within which the list is read. */
+  set?: SetOfList | undefined;
 }
 
 /** All live lists that a host serves. */
@@ -168,6 +172,22 @@ async function beginningOf(
   return { snapshot: await list.snapshot() };
 }
 
+/** Returns the list that a client follows, and where its events begin. */
+async function begun(
+  lists: LiveLists,
+  deps: Deps,
+  view: ListView,
+  { params, lastEventId, set }: LiveRequest,
+  state: StreamState,
+): Promise<{ list: FollowedList; beginning: Beginning }> {
+  if (set !== undefined) {
+    const list = new SetList(lists.hub, view, set);
+    return { list, beginning: { snapshot: await list.snapshot() } };
+  }
+  const list = await lists.listOf(deps, view, params, state.created);
+  return { list, beginning: await beginningOf(list, lists.hub, state, lastEventId) };
+}
+
 /**
  * Sends a list, and then each change of it.
  * @throws AppError malformed if a list with these parameters cannot be followed; too_many or unavailable if a limit is
@@ -192,10 +212,9 @@ export async function serveLiveList(
   let sent: (() => void) | undefined;
   try {
     const state = await hub.source.state(stream);
-    const list = await lists.listOf(deps, view, request.params, state.created);
     // A snapshot takes memory until it is sent, so limit how many each user may load at the same time.
     sent = await hub.pageTurn(userId, admin);
-    const beginning = await beginningOf(list, hub, state, request.lastEventId);
+    const { list, beginning } = await begun(lists, deps, view, request, state);
     if (!("snapshot" in beginning)) sent();
     const done = sent;
     return {
