@@ -21,6 +21,7 @@ import {
 } from "./bench/measure.ts";
 import { ANY_SIZE, anySize } from "./bench/parts/any-size.ts";
 import { imports } from "./bench/parts/import.ts";
+import { SWITCH_SIZE, switching } from "./bench/parts/switch.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { SCALE_SIZES, scale } from "./bench/scale.ts";
 import { adminToken, seedEntries, seedOrb } from "./bench/seed.ts";
@@ -40,9 +41,10 @@ const PARTS = [
   "files",
   "import",
   "any-size",
+  "switch",
 ] as const;
 /** Parts of the benchmark that take long. They run only if a command-line argument names them. */
-const NAMED: readonly string[] = ["scale", "peers", "files", "import", "any-size"];
+const NAMED: readonly string[] = ["scale", "peers", "files", "import", "any-size", "switch"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
@@ -257,7 +259,11 @@ async function run(): Promise<void> {
     const [entries = ANY_SIZE.entries, minutes = ANY_SIZE.minutes] = givenSizes([]);
     report.anySize = await anySize(stand, client, token, { entries, minutes });
   }
-  if (["files", "hidden", "import", "any-size"].includes(asked.join()))
+  if (wants("switch")) {
+    const [entries = SWITCH_SIZE] = givenSizes([]);
+    report.switch = await switching(stand, token, entries);
+  }
+  if (["files", "hidden", "import", "any-size", "switch"].includes(asked.join()))
     return writeReport(join(DATA, "bench.json"), report);
   console.error("Seeding …");
   const all: Seeded[] = [];

@@ -35,7 +35,7 @@ import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { isConflict } from "../store/pages.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
-import { beforeJudging, type Closed, close, reopen } from "./migrate/gate.ts";
+import { beforeJudging, type Closed, catchUp, close, reopen } from "./migrate/gate.ts";
 import { enforce, namesFor, planChange } from "./migrate/impact.ts";
 import { reconcileOrb } from "./migrate/reconcile.ts";
 
@@ -268,6 +268,7 @@ export async function activate(
     retired: head.retired ?? [],
   });
   const work = await enforce(deps, orb, to, revision, plan);
+  if (before !== null) await catchUp(deps, orb, { ...to, revision }, before, plan);
   const closed = before === null ? undefined : await close(deps, orb, { ...to, revision }, before, plan);
   const retired = plan.retired.length === 0 ? undefined : plan.retired;
   const judged = { closed, basis: revision, retired, names };

@@ -341,3 +341,41 @@ describe("a new index", () => {
     expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
   });
 });
+
+test("reads few entries while it blocks writes, even if many were written since the check began", async () => {
+  const orb = fresh();
+  await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+  const by = await inForce(orb);
+  await write(by, { title: "first" });
+  const many = 60;
+  let begun = false;
+  let isClosed = false;
+  let read = 0;
+  const on: TestDeps = {
+    ...deps,
+    store: {
+      ...deps.store,
+      async scan(stream, filter, options) {
+        if (!begun && stream === streams.orb(orb)) {
+          begun = true;
+          for (let n = 0; n < many; n++) await write(by, { title: `title ${n}` });
+        }
+        return deps.store.scan(stream, filter, options);
+      },
+      async getMany(stream, wanted, options) {
+        const found = await deps.store.getMany(stream, wanted, options);
+        if (isClosed && stream === streams.orb(orb)) read += found.size;
+        return found;
+      },
+      async batch(stream, messages) {
+        if (moving(orb)(stream, messages)) isClosed = true;
+        if (committing(stream)) isClosed = false;
+        return store.batch(stream, messages);
+      },
+    },
+  };
+  const rule = { convert: { cat: [{ var: "value" }, "!"] } };
+  await publish(orb, withFields(orb, { ...TITLE, type: "text", from: rule }), on);
+  expect(begun).toBe(true);
+  expect(read).toBeLessThan(many / 2);
+});

@@ -30,6 +30,8 @@ export interface Before {
   /** Sequence number of the message that last unblocked writes. */
   reopened: number;
   fence: Fence | undefined;
+  /** All entries that were written up to this sequence number are checked. */
+  checked?: number;
 }
 
 /** The state while writes are blocked, until the new revision is committed. */
@@ -69,8 +71,51 @@ export async function beforeJudging(
   return { seq: info?.state.last_seq ?? 0, reopened, fence: live?.record.fence };
 }
 
+/** Rounds of {@link catchUp}, and how many milliseconds the last one may take. */
+const ROUNDS = 10;
+const SHORT_MS = 50;
+
 /**
- * Blocks writes of entries, and checks the entries written since `before`. If that fails, unblocks writes again.
+ * Checks the entries that were written since `before`, until few are left. Reading all entries of a large schema takes
+ * seconds, and writers take a publication that blocks them for so long for crashed.
+ */
+export async function catchUp(
+  deps: Deps,
+  orb: string,
+  target: Definition & { revision: number },
+  before: Before,
+  plan: Plan,
+): Promise<void> {
+  const delta = deltaOf(deps, orb, target, plan);
+  if (!delta.isNeeded) return;
+  for (let round = 0; round < ROUNDS; round++) {
+    const begun = deps.clock.now();
+    const now = (await deps.store.streamInfo(streams.orb(orb)))?.state.last_seq ?? 0;
+    await delta.check(before.checked ?? before.seq);
+    before.checked = now;
+    if (deps.clock.now() - begun <= SHORT_MS) return;
+  }
+}
+
+/** Returns what must be checked for entries that are written during the publication. */
+function deltaOf(deps: Deps, orb: string, target: Definition & { revision: number }, plan: Plan) {
+  const compiled = compileOrb(target.document, target.names);
+  const unique = new Set(
+    plan.placed.filter(({ severity }) => severity === "claim").map(({ home }) => homeKey(home)),
+  );
+  const claims = plan.claims.filter((schema) => unique.has(homeKey(schema.home)));
+  const mayLose = plan.placed.some((change) => change.mayLose === true);
+  return {
+    isNeeded: mayLose || unique.size > 0,
+    async check(since: number): Promise<void> {
+      if (mayLose) await requireLossless(deps, orb, compiled, plan, since);
+      await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, { since });
+    },
+  };
+}
+
+/**
+ * Blocks writes of entries, and checks the entries written since {@link catchUp}. If that fails, unblocks writes again.
  * @throws Conflict if all entries must be checked again
  */
 export async function close(
@@ -80,21 +125,17 @@ export async function close(
   before: Before,
   plan: Plan,
 ): Promise<Closed | undefined> {
-  const compiled = compileOrb(target.document, target.names);
-  const homes = (some: (change: SchemaChange & { entries: number }) => boolean) =>
-    new Map(plan.placed.filter(some).map(({ home }) => [homeKey(home), home] as const));
-  const empty = homes((change) => needsNone(change) && change.entries === 0);
-  const unique = homes(({ severity }) => severity === "claim");
-  const mayLose = plan.placed.some((change) => change.mayLose === true);
-  if (empty.size + unique.size === 0 && !mayLose) return undefined;
+  const delta = deltaOf(deps, orb, target, plan);
+  const empty = new Map(
+    plan.placed
+      .filter((change) => needsNone(change) && change.entries === 0)
+      .map(({ home }) => [homeKey(home), home] as const),
+  );
+  if (empty.size === 0 && !delta.isNeeded) return undefined;
   const fence = await moveFence(deps, orb, before.fence, target.revision);
   try {
     await Promise.all([...empty.values()].map((home) => requireUnwritten(deps, orb, home, before.seq)));
-    if (mayLose) await requireLossless(deps, orb, compiled, plan, before.seq);
-    const claims = plan.claims.filter((schema) => unique.has(homeKey(schema.home)));
-    await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, {
-      since: before.seq,
-    });
+    await delta.check(before.checked ?? before.seq);
   } catch (error) {
     await reopen(deps, orb);
     throw error;
