@@ -24,8 +24,8 @@ export default defineConfig({
     exclude: [...configDefaults.exclude, ...(isHeavy ? [] : [`${HEAVY}/**`])],
     maxWorkers: Math.min(MOST_WORKERS, WORKERS_PER_CORE * availableParallelism()),
     sequence: { sequencer: InterleavedSequencer },
-    // Every file has real processes of its own: a broker, the runtime. Files of a worker share the modules of a
-    // platform, because loading them takes longer than most files.
+    // Files of a worker share the modules of a platform and the platform itself (see `sharedPlatform`), because loading
+    // and starting them takes longer than most files.
     isolate: false,
     // A busy machine takes many times as long as an idle one. These limits only end a test that hangs.
     expect: { poll: { timeout: 60_000 } },

@@ -22,7 +22,7 @@ async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<P
 }
 
 test("descriptions of users are text on the documentation page, never HTML", async () => {
-  const platform = await sharedPlatform();
+  const platform = await sharedPlatform({});
   const bad =
     '<img src="/x"><form action="/y"><b class="planted">bold</b></form> [link](javascript:alert(1)) `<i>code</i>`';
   const field = { name: "title", type: "string", description: bad } as const;
@@ -47,7 +47,7 @@ test("descriptions of users are text on the documentation page, never HTML", asy
 });
 
 test("the documentation page loads from its own origin with a strict content security policy, and its requests work", async () => {
-  const platform = await sharedPlatform();
+  const platform = await sharedPlatform({});
   const token = await adminToken(platform);
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token,
@@ -118,7 +118,7 @@ test("the documentation page loads from its own origin with a strict content sec
 });
 
 test("shows who is signed in, and signs out", async () => {
-  const platform = await sharedPlatform();
+  const platform = await sharedPlatform({});
   const made = await call(platform, "POST", "/api/_auth/invitations", { token: await adminToken(platform) });
   const { page } = await chromium.page();
   page.setDefaultTimeout(30_000);
@@ -143,7 +143,7 @@ test("shows who is signed in, and signs out", async () => {
 });
 
 test("fits a phone's width and follows the device's dark mode", async () => {
-  const platform = await sharedPlatform();
+  const platform = await sharedPlatform({});
   const page = await open({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
   await page.goto(`${platform.origin}/api/docs`);
   const words = page.locator(".opblock-tag small").first();
@@ -160,7 +160,7 @@ test("fits a phone's width and follows the device's dark mode", async () => {
 });
 
 test("names an orb that is not published, with a link to all others", async () => {
-  const platform = await sharedPlatform();
+  const platform = await sharedPlatform({});
   const page = await open();
   await page.goto(`${platform.origin}/api/docs?orb=${encodeURIComponent("<b>nope")}`);
   await page.getByText("No orb “<b>nope” is published.").waitFor();
@@ -169,7 +169,7 @@ test("names an orb that is not published, with a link to all others", async () =
 });
 
 test("does not show a loading message without JavaScript", async () => {
-  const platform = await sharedPlatform();
+  const platform = await sharedPlatform({});
   await using chromium = await launchChromium();
   const { page } = await chromium.page({ authenticator: false, javaScriptEnabled: false });
   page.setDefaultTimeout(30_000);

@@ -34,7 +34,7 @@ const FILES: Record<string, [type: string, text: string]> = {
 };
 
 beforeAll(async () => {
-  ({ platform, client, admin, ann } = await stage());
+  ({ platform, client, admin, ann } = await stage({}));
   client.subscribe("svc.pages.site", {
     callback: (_, message) => {
       const request = message.json<HttpRequestMessage>();

@@ -9,7 +9,7 @@ import { type Random, testRandom } from "../support/random.ts";
 
 const LANGUAGES = ["en", "de"];
 const MARKETS = ["US", "EU"];
-const ORB = "exact";
+const ORB = "import-exact";
 const FORMATS = ["csv", "tsv", "ndjson"] as const;
 
 interface Field {

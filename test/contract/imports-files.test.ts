@@ -14,7 +14,7 @@ let orb: OrbCommand;
 let photos = "";
 let requests = 0;
 
-const ORB = "gallery";
+const ORB = "import-gallery";
 const document = {
   id: ORB,
   modules: [

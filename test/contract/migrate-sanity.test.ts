@@ -208,7 +208,7 @@ test("refuses lines that are too deep, and that are no documents, and files outs
   writeFileSync(join(orb.folder, "secret.txt"), "secret");
   const main = { _type: "image", _sanityAsset: "image@file://./../secret.txt" };
   const folder = written("escape", [{ _id: "a", _type: "page", main }]);
-  const ran = await orb.run("migrate-from", "sanity", folder, "escape", "--json");
+  const ran = await orb.run("migrate-from", "sanity", folder, "sanity-escape", "--json");
   expect(JSON.parse(ran.out).losses).toContainEqual(expect.objectContaining({ kind: "file" }));
-  expect((await stored("escape", "page")).get("a")?.values.main ?? null).toBeNull();
+  expect((await stored("sanity-escape", "page")).get("a")?.values.main ?? null).toBeNull();
 });

@@ -190,9 +190,9 @@ test("refuses entities of the file's own, deep nesting and files that are cut of
   expect(await run("other.xml", "<html></html>")).toContain("has no element channel");
   const nested = exportedPost({ id: 1, title: "Deep", content: "<div>".repeat(5_000) });
   const path = orb.file("nested.xml", wordpressExport([nested]));
-  const ran = await orb.run("migrate-from", "wordpress", path, "nested", "--json");
+  const ran = await orb.run("migrate-from", "wordpress", path, "wordpress-nested", "--json");
   expect(JSON.parse(ran.out).differences).toEqual([]);
-  const content = (await stored("nested", "post")).get("1")?.values.content;
+  const content = (await stored("wordpress-nested", "post")).get("1")?.values.content;
   expect(content).toMatchObject([{ _type: "html", html: "<div>".repeat(5_000) }]);
 });
 

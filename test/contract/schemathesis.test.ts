@@ -81,7 +81,7 @@ function testable(document: ApiDocument): ApiDocument {
 }
 
 beforeAll(async () => {
-  platform = await sharedPlatform();
+  platform = await sharedPlatform({});
   const admin = await adminToken(platform);
   await createOrb(platform, admin, everything);
   const owner = await user(platform, "everything", "owner");

@@ -8,7 +8,7 @@ import { fileAdmin } from "../support/file-admin.ts";
 import { until } from "../support/races.ts";
 
 const { platform, as } = await fileAdmin();
-const path = "/api/gallery/files/uploads";
+const path = "/api/tus-gallery/files/uploads";
 const PART = "application/offset+octet-stream";
 const sha256 = (data: Uint8Array) => createHash("sha256").update(data).digest("hex");
 let token: string;
@@ -17,7 +17,7 @@ beforeAll(async () => {
   const fields = [{ name: "image", type: "file" }];
   const schemas = [{ id: "picture", access: { read: "public", write: "user" }, fields }];
   const modules = [{ id: "pictures", type: "CONTENT", schemas }];
-  expect((await as("POST", "/api/admin/orbs?publish=true", { id: "gallery", modules })).status).toBe(201);
+  expect((await as("POST", "/api/admin/orbs?publish=true", { id: "tus-gallery", modules })).status).toBe(201);
   token = (await user(platform)).token;
 });
 
@@ -75,7 +75,7 @@ describe("tus-js-client", () => {
     expect(head.headers.get("content-disposition")).toContain('filename="sun set.bin"');
     const id = address.split("/").at(-1);
     const values = { image: { file: id } };
-    const made = await as("POST", "/api/gallery/pictures?publish=true", { values }, token);
+    const made = await as("POST", "/api/tus-gallery/pictures?publish=true", { values }, token);
     expect([made.status, made.body.values.image.size]).toEqual([201, data.length]);
   });
 

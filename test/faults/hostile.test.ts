@@ -121,7 +121,7 @@ const UNDESCRIBED: [string, string][] = [
 ];
 
 beforeAll(async () => {
-  platform = await sharedPlatform();
+  platform = await sharedPlatform({});
   port = Number(new URL(platform.origin).port);
   token = await adminToken(platform);
   for (const id of ["shop", "victim"]) {

@@ -10,7 +10,7 @@ test.each([1_000])(
   "answers %i parallel requests",
   async (count) => {
     const random = testRandom();
-    const platform = await sharedPlatform();
+    const platform = await sharedPlatform({});
     const token = await adminToken(platform);
     const id = `load-${count}`;
     const body = {

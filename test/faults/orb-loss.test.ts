@@ -76,7 +76,7 @@ test.each(["host", "hooks/main"])(
 test.skipIf(process.env.TEST_BROKERS !== undefined)(
   "names an orb that has lost messages, serves reads, and refuses writes until the loss is accepted",
   async () => {
-    const platform = await sharedPlatform();
+    const platform = await sharedPlatform({});
     const token = await adminToken(platform);
     await createOrb(platform, token, small(ORB));
     await createOrb(platform, token, small("other"));

@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import type { NodeFunctions } from "../../scripts/host/node.ts";
 import { call } from "../support/auth.ts";
 import { catalogOf, type Near, startNear } from "../support/near.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 /** Malformed and hostile requests to a host that caches responses. */
 let platform: TestPlatform;
@@ -58,18 +58,17 @@ const statuses = (got: string) =>
   [...got.matchAll(/HTTP\/1\.1 (\d{3})/g)].map(([, status]) => Number(status));
 
 beforeAll(async () => {
-  platform = await startPlatform();
+  platform = await sharedPlatform();
   served = await startNear(platform, {}, (line) => log.push(JSON.parse(line) as Record<string, unknown>));
   ({ host, port, token } = served);
 });
 afterAll(async () => {
   await host?.stop();
-  await platform?.stop();
 });
 
 test("never caches a response under another URL because of a Host header that contains a path", async () => {
-  const mine = await orbOf("mine");
-  const theirs = await orbOf("theirs");
+  const mine = await orbOf("attack-mine");
+  const theirs = await orbOf("attack-theirs");
   const good = await published(mine, { title: "good" });
   const evil = await published(theirs, { title: "evil" });
   // An internationalized name grows when it is converted to ASCII. Search for one whose converted form is as long as
@@ -93,7 +92,7 @@ test("never caches a response under another URL because of a Host header that co
 });
 
 test("handles pipelined requests, GET with a body, Expect: 100-continue and HTTP/1.0", async () => {
-  const orb = await orbOf("wire");
+  const orb = await orbOf("attack-wire");
   const id = await published(orb, { title: "wire" });
   const address = product(orb, `/${id}`);
   await warm(address);
@@ -123,7 +122,7 @@ test("handles pipelined requests, GET with a body, Expect: 100-continue and HTTP
 });
 
 test("stays within its memory limit when clients disconnect without reading their responses", async () => {
-  const orb = await orbOf("gone", [{ name: "body", type: "text" }]);
+  const orb = await orbOf("attack-leaving", [{ name: "body", type: "text" }]);
   const id = await published(orb, { title: "gone", body: "x".repeat(100_000) });
   const address = product(orb, `/${id}`);
   await warm(address);
@@ -137,7 +136,7 @@ test("stays within its memory limit when clients disconnect without reading thei
 });
 
 test("logs a cached response with the same fields as an uncached one", async () => {
-  const orb = await orbOf("told");
+  const orb = await orbOf("attack-told");
   const id = await published(orb, { title: "told" });
   for (const address of [product(orb, `/${id}`), `/api/${orb}/catalog/${id}`]) {
     log.length = 0;
@@ -154,7 +153,7 @@ test("logs a cached response with the same fields as an uncached one", async () 
 });
 
 test("answers 413 for too large a body, and logs each request whose client disconnects", async () => {
-  const orb = await orbOf("bodies");
+  const orb = await orbOf("attack-bodies");
   const head = (length: string, more = "") =>
     `POST ${product(orb)} HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\n${length}${more}\r\n`;
   const large = 600 * 1024;
@@ -184,7 +183,7 @@ test("answers 413 for too large a body, and logs each request whose client disco
 });
 
 test("shows nothing of a deleted orb after another process recreates it", async () => {
-  const orb = await orbOf("anew");
+  const orb = await orbOf("attack-anew");
   const id = await published(orb, { title: "former" });
   const addresses = [product(orb), product(orb, "?sort=-createdAt"), product(orb, `/${id}`)];
   await warm(product(orb, `/${id}`));

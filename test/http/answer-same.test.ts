@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { admin, type call as Call, call } from "../support/auth.ts";
 import { serveBeside } from "../support/near.ts";
-import { startPlatform } from "../support/platform.ts";
+import { sharedPlatform } from "../support/platform.ts";
 import { seededRandom } from "../support/random.ts";
 
 const PRODUCT = "/api/same/catalog/product";
@@ -75,7 +75,7 @@ function shape({ status, headers, body }: Answer): unknown {
 }
 
 test("gives the same responses with a cache as without one, for random writes through both processes", async () => {
-  await using platform = await startPlatform();
+  const platform = await sharedPlatform();
   await using host = await serveBeside(platform);
   const near = { ...platform, origin: host.url };
   const { token } = await admin(platform);

@@ -193,8 +193,8 @@ test("is approved by reviewers that the workflow names, other than the authors",
 });
 
 test("is approved by accounts that may publish, without a workflow", async () => {
-  await publish(document("plain"));
-  const path = await open(root, "/api/plain/changes");
+  await publish(document("unreviewed"));
+  const path = await open(root, "/api/unreviewed/changes");
   expect((await as(root, "POST", `${path}/approve`, {})).body.code).toBe("wrong_state");
   await as(root, "POST", `${path}/review`);
   expect((await as(root, "POST", `${path}/approve`)).body).toMatchObject({ state: "APPROVED", review: [] });

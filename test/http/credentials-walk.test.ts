@@ -15,7 +15,7 @@ import { until } from "../support/races.ts";
 import { createToken, inSeconds, scope } from "../support/tokens.ts";
 
 const ORB = "walked";
-const OTHER = "elsewhere";
+const OTHER = "walked-by";
 let platform: TestPlatform;
 let root: string;
 let routes: Route[];

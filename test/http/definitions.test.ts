@@ -64,13 +64,13 @@ describe("definitions", () => {
       ],
     };
     expect((await at("modules/blog", "PUT", { description: "A blog", module })).status).toBe(201);
-    const taken = await at("modules/blog/module?orb=journal&module=news");
+    const taken = await at("modules/blog/module?orb=diaries&module=news");
     expect(taken.status).toBe(200);
-    expect(taken.body.schemas[1].fields[1].ref).toBe("journal/news/author");
-    const body = { id: "journal", modules: [taken.body] };
+    expect(taken.body.schemas[1].fields[1].ref).toBe("diaries/news/author");
+    const body = { id: "diaries", modules: [taken.body] };
     const orb = await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body });
     expect(orb.status).toBe(201);
-    expect((await call(platform, "GET", "/api/journal/news/post")).status).toBe(200);
+    expect((await call(platform, "GET", "/api/diaries/news/post")).status).toBe(200);
     const broken = structuredClone(module);
     Object.assign(broken.schemas[1]?.fields[1] ?? {}, { ref: "template/blog/nobody" });
     const refused = await at("modules/broken", "PUT", { module: broken });

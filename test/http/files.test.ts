@@ -7,7 +7,7 @@ import { user } from "../support/auth.ts";
 import { fileAdmin } from "../support/file-admin.ts";
 
 const { platform, token, as } = await fileAdmin();
-const ORB = "gallery";
+const ORB = "file-gallery";
 const base = `/api/${ORB}/files`;
 const PNG = Buffer.concat([Buffer.from("\x89PNG\r\n\x1a\n", "latin1"), randomBytes(1_000)]);
 const LONG = randomBytes(3_000_000);
@@ -218,9 +218,9 @@ test("refuses uploads with a wrong digest, type, path, method, caller or orb", a
   expect((await upload(new Uint8Array(0))).body).toMatchObject({ size: 0, name: "file" });
   // Another orb does not have the file.
   const { id } = (await upload(PNG)).body;
-  await as("POST", "/api/admin/orbs?publish=true", { id: "plain", modules: [] });
-  expect((await send(`/api/plain/files/${id}`, { by: token })).status).toBe(404);
-  expect((await send("/api/plain/files", { method: "POST", body: PNG, by: token })).status).toBe(404);
+  await as("POST", "/api/admin/orbs?publish=true", { id: "fileless", modules: [] });
+  expect((await send(`/api/fileless/files/${id}`, { by: token })).status).toBe(404);
+  expect((await send("/api/fileless/files", { method: "POST", body: PNG, by: token })).status).toBe(404);
 });
 
 test("stores nothing of a body that breaks off or that lies about its length", async () => {

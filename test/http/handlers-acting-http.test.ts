@@ -26,7 +26,7 @@ beforeAll(async () => {
   await register("desk.form", { kind: "http", acts: [...ACTS] });
   await client.flush();
   const body = {
-    id: "desk",
+    id: "front-desk",
     uses: [{ service: "desk", handlers: ["form"], acts: [...ACTS] }],
     modules: [
       {
@@ -50,7 +50,7 @@ afterAll(() => client.close());
 /** Sends a request through the handler, and returns the credential that the service got. */
 async function through(method: string) {
   requests.length = 0;
-  const response = await fetch(`${platform.origin}/api/desk/form`, {
+  const response = await fetch(`${platform.origin}/api/front-desk/form`, {
     method,
     headers: { authorization: `Bearer ${ann.token}` },
   });
@@ -61,9 +61,9 @@ async function through(method: string) {
 test("a POST lets the service write for its caller, who may not write alone", async () => {
   const { token } = await through("POST");
   const body = { values: { text: "by the form" } };
-  const made = await call(platform, "POST", "/api/desk/notes", { token, body });
+  const made = await call(platform, "POST", "/api/front-desk/notes", { token, body });
   expect(made).toMatchObject({ status: 201, body: { createdBy: ann.id } });
-  const alone = await call(platform, "POST", "/api/desk/notes", { token: ann.token, body });
+  const alone = await call(platform, "POST", "/api/front-desk/notes", { token: ann.token, body });
   expect(alone.status).toBe(403);
 });
 
@@ -73,8 +73,8 @@ test.each(["GET", "HEAD"])(
     const { token, acts } = await through(method);
     expect(acts).toEqual(ACTS.filter((act) => /:(read|reveal|evaluate)$/.test(act)));
     const body = { values: { text: "by a link" } };
-    const made = await call(platform, "POST", "/api/desk/notes", { token, body });
+    const made = await call(platform, "POST", "/api/front-desk/notes", { token, body });
     expect(made).toMatchObject({ status: 403, body: { code: "missing_act" } });
-    expect((await call(platform, "GET", "/api/desk/notes", { token })).status).toBe(200);
+    expect((await call(platform, "GET", "/api/front-desk/notes", { token })).status).toBe(200);
   },
 );

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { adminToken, call, user } from "../support/auth.ts";
 import { serveBeside } from "../support/near.ts";
-import { startPlatform } from "../support/platform.ts";
+import { sharedPlatform } from "../support/platform.ts";
 import { startExample } from "../support/services.ts";
 
 test("serves remote and built-in handlers in the Node host, with a thousand calls at once", async () => {
-  await using platform = await startPlatform();
+  const platform = await sharedPlatform();
   const token = await adminToken(platform);
   const ann = await user(platform);
   const served = await serveBeside(platform);

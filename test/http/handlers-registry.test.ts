@@ -16,7 +16,7 @@ let ann: SignedIn;
 const { put, register, orbWith } = registrar(() => ({ platform, client, admin }));
 
 beforeAll(async () => {
-  ({ platform, client, admin, ann } = await stage());
+  ({ platform, client, admin, ann } = await stage({}));
 });
 afterAll(() => client.close());
 

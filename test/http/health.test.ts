@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { sharedPlatform, startPlatform } from "../support/platform.ts";
 
 test("health answers 200 on a running platform", async () => {
-  const { url } = await sharedPlatform();
+  const { url } = await sharedPlatform({});
   const answer = await fetch(`${url}/api/health`);
   expect(answer.status).toBe(200);
   await answer.body?.cancel();

@@ -15,7 +15,7 @@ import { hostBindings, serveBeside, startNear } from "../support/near.ts";
 import { sharedPlatform } from "../support/platform.ts";
 import { testPrograms } from "../support/programs.ts";
 
-const platform = await sharedPlatform();
+const platform = await sharedPlatform({});
 
 test("the Node host responds like workerd, recovers with the broker, and finishes pending requests before it stops", async () => {
   const log: string[] = [];

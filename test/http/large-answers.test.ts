@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { call } from "../support/auth.ts";
 import { catalogOf, type Near, startNear } from "../support/near.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
 let near: Near;
@@ -13,12 +13,11 @@ const reference = (orb: string, list: boolean) =>
   field("others", "reference", { ref: `${orb}/catalog/product`, list });
 
 beforeAll(async () => {
-  platform = await startPlatform();
+  platform = await sharedPlatform();
   near = await startNear(platform);
 });
 afterAll(async () => {
   await near?.host.stop();
-  await platform?.stop();
 });
 
 test("ends a page of large entries early, with and without a cache", async () => {

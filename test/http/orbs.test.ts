@@ -8,7 +8,7 @@ import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 let platform: TestPlatform;
 let token: string;
 beforeAll(async () => {
-  platform = await sharedPlatform();
+  platform = await sharedPlatform({});
   token = await adminToken(platform);
 });
 

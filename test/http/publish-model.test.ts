@@ -8,7 +8,7 @@ import { adminToken, call, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { type Random, testRandom } from "../support/random.ts";
 
-const ORB = "named";
+const ORB = "publishing";
 const document = {
   id: ORB,
   languages: ["en", "de"],

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
-import { startPlatform } from "../support/platform.ts";
+import { sharedPlatform } from "../support/platform.ts";
 
 const document = (read: string, fields: string[]) => ({
   id: "quick",
@@ -20,7 +20,7 @@ const document = (read: string, fields: string[]) => ({
 });
 
 test("never answers by an outdated definition after it has changed", async () => {
-  await using platform = await startPlatform();
+  const platform = await sharedPlatform();
   const token = await adminToken(platform);
   const admin = (method: string, path: string, body?: unknown) =>
     call(platform, method, `/api/admin/orbs${path}`, { token, ...(body === undefined ? {} : { body }) });

@@ -7,7 +7,7 @@ import { orbCommand } from "../support/orb-command.ts";
 import { createOrb, small } from "../support/orbs.ts";
 import { sharedPlatform } from "../support/platform.ts";
 
-const platform = await sharedPlatform();
+const platform = await sharedPlatform({});
 const token = await adminToken(platform);
 const store = platform.operatorStore();
 await createOrb(platform, token, small("sound"));

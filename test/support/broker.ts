@@ -7,6 +7,7 @@ import { provision } from "../../shared/store/broker/provision.ts";
 import { openStore } from "../../shared/store/broker/store.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
+import { countStart } from "./costs.ts";
 import { type LookingStore, looking } from "./looking.ts";
 
 /** Creates a temporary folder, which is removed after the test run. */
@@ -57,6 +58,7 @@ export async function startBroker(
     jetstream,
     maxFileStore: options.maxFileStore,
   };
+  countStart("brokers");
   const broker = await launchBroker(launch);
   const stores: Store[] = [];
   const access = (user: TestUser = "fn"): ConnectOptions => ({ url: broker.wsUrl, user, pass: user });

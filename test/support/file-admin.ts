@@ -1,15 +1,14 @@
-import { afterAll, beforeEach } from "vitest";
+import { beforeEach } from "vitest";
 import { streams } from "../../shared/store/subjects.ts";
 import { adminToken, call } from "./auth.ts";
-import { sharedPlatform, startPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
+import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 
 /**
- * Starts a platform with an admin for all tests of a file, and stops it after them.
- * @param options settings of a separate platform; without them, the tests use the file's shared platform
+ * Returns a platform with an admin for all tests of a file.
+ * @param options give the file a platform of its own, as those of {@link sharedPlatform}
  */
 export async function fileAdmin(options?: TestPlatformOptions) {
-  const platform = await (options === undefined ? sharedPlatform() : startPlatform(options));
-  if (options !== undefined) afterAll(() => platform.stop());
+  const platform = await sharedPlatform(options);
   const token = await adminToken(platform);
   return {
     platform,

@@ -11,9 +11,11 @@ import { openStore } from "../../shared/store/broker/store.ts";
 import type { ConnectOptions } from "../../shared/store/client/connection.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { tempDir } from "./broker.ts";
+import { countStart } from "./costs.ts";
 import { leaksIn, secretsOf } from "./logs.ts";
 import { type LookingStore, looking } from "./looking.ts";
 import { testPrograms } from "./programs.ts";
+import { tidy } from "./tidy.ts";
 
 /** A complete platform: real broker and real functions in workerd, on free ports in its own folder. */
 export interface TestPlatform extends Platform {
@@ -25,6 +27,11 @@ export interface TestPlatform extends Platform {
   store(): LookingStore;
   /** A store with all rights, closed together with the platform. */
   operatorStore(more?: Partial<ConnectOptions>): LookingStore;
+  /**
+   * Ends what a test file had from this platform: closes its stores, and forgets its log lines.
+   * @throws Error if the log lines hold secrets
+   */
+  release(): Promise<void>;
 }
 
 /** Options of {@link startPlatform}. */
@@ -51,6 +58,7 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     ...options.env,
   };
   const logs: string[] = [];
+  countStart("platforms");
   const platform = await start(readSettings(env), {
     natsServer: lastingBroker(),
     streams: options.streams ?? false,
@@ -65,11 +73,17 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     log: (line) => logs.push(line),
   });
   const stores: Store[] = [];
-  const stop = async () => {
+  const closeStores = async () => {
     for (const store of stores.splice(0)) await store.close().catch(() => undefined);
-    await platform.stop();
-    const leaks = leaksIn(logs.join("\n"), secretsOf(platform.bindings));
+  };
+  const requireNoLeak = (lines: readonly string[]) => {
+    const leaks = leaksIn(lines.join("\n"), secretsOf(platform.bindings));
     if (leaks.length > 0) throw new Error(`The platform's log holds secrets: ${leaks.join(", ")}`);
+  };
+  const stop = async () => {
+    await closeStores();
+    await platform.stop();
+    requireNoLeak(logs);
   };
   const open = (access: ConnectOptions, more: Partial<ConnectOptions> = {}): LookingStore => {
     // On a busy machine, requests of a test that prepares much data take longer than those of a client may.
@@ -83,6 +97,10 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     origin: platform.settings.publicUrl,
     store: () => open(platform.brokerAccess),
     operatorStore: (more) => open(platform.operatorAccess, more),
+    release: async () => {
+      await closeStores();
+      requireNoLeak(logs.splice(0));
+    },
     stop,
     [Symbol.asyncDispose]: stop,
   };
@@ -105,21 +123,63 @@ export async function leaderOf(platform: TestPlatform, stream: string, timeout: 
   }
 }
 
-let shared: Promise<TestPlatform> | undefined;
+/** The platform that the files of this worker share, one after the other. */
+let ofWorker: Promise<TestPlatform> | undefined;
+/** Whether the running file has asked for {@link ofWorker}. */
+let isUsed = false;
+/** The platform of the running file alone. */
+let ofFile: Promise<TestPlatform> | undefined;
 
 /**
  * Returns a platform for all tests of a file. Tests that share it must not affect each other, so their orbs need
- * different ids. It stops after the last test of the file.
- * @param options used by the first call of a file
+ * different ids.
+ *
+ * Without options, it is the platform of the worker. A start takes seconds of the processor, so the files of a worker
+ * share one, and their orbs need different ids too. After each file, its orbs, services and limits are removed. Its
+ * accounts and the audit log stay.
+ * @param options give the file a platform of its own, which stops after the last test. A file needs one, even with the
+ *   options `{}`, if it looks at all of the platform (its admins, its figures, its log), if it needs an orb id that
+ *   another file has, or if it stops a part of the platform. The first call of the file decides.
  */
 export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatform> {
-  shared ??= startPlatform(options);
-  return shared;
+  if (ofFile !== undefined || options !== undefined) {
+    ofFile ??= startPlatform(options);
+    return ofFile;
+  }
+  isUsed = true;
+  ofWorker ??= startForWorker();
+  return ofWorker;
 }
 
-/** Stops the file's platform. The set-up of each file calls this after the file's own `afterAll` hooks. */
-export async function stopShared(): Promise<void> {
-  const running = shared;
-  shared = undefined;
-  if (running !== undefined) await (await running).stop();
+async function startForWorker(): Promise<TestPlatform> {
+  const platform = await startPlatform();
+  // A worker ends by a signal. Kill the broker, so that it does not write into the folder of the run while that is removed.
+  process.once("exit", () => {
+    for (const { pid } of platform.brokers) if (pid !== undefined) process.kill(pid, "SIGKILL");
+  });
+  process.once("SIGTERM", () => process.exit());
+  return platform;
+}
+
+/** Leaves the worker's platform as the next file expects it. Stops it if that fails. */
+async function leaveWorkerPlatform(): Promise<void> {
+  const platform = ofWorker;
+  if (!isUsed || platform === undefined) return;
+  isUsed = false;
+  try {
+    await tidy(await platform);
+    await (await platform).release();
+  } catch (error) {
+    ofWorker = undefined;
+    await platform.then((one) => one.stop()).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Ends the file's use of platforms. The set-up of each file calls this after the file's own `afterAll` hooks. */
+export async function leavePlatforms(): Promise<void> {
+  const own = ofFile;
+  ofFile = undefined;
+  await leaveWorkerPlatform();
+  if (own !== undefined) await (await own).stop();
 }

@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from "node:child_process";
 import { fileURLToPath } from "node:url";
 import { connect, headers, type NatsConnection } from "nats";
 import { adminToken, call, user } from "./auth.ts";
-import { sharedPlatform, type TestPlatform } from "./platform.ts";
+import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 
 export { headers };
 
@@ -59,9 +59,12 @@ export const entryOf = (name: string, more: object = {}) => ({
   ...more,
 });
 
-/** Starts what handler tests need: a platform, a NATS client, an admin's token and a user. */
-export async function stage() {
-  const platform = await sharedPlatform();
+/**
+ * Starts what handler tests need: a platform, a NATS client, an admin's token and a user.
+ * @param options give the file a platform of its own, as those of {@link sharedPlatform}
+ */
+export async function stage(options?: TestPlatformOptions) {
+  const platform = await sharedPlatform(options);
   const client = await brokerClient(platform);
   return { platform, client, admin: await adminToken(platform), ann: await user(platform) };
 }
