@@ -1,5 +1,5 @@
 /** Runs every command and request of the guides. `README.md` in this folder describes how pages steer it. */
-import { mkdirSync, readdirSync, readFileSync } from "node:fs";
+import { mkdirSync, readdirSync } from "node:fs";
 import { join } from "node:path";
 import { build } from "esbuild";
 import { afterAll, expect, test } from "vitest";
@@ -8,7 +8,7 @@ import { admin, call, complete, register, type SignedIn, signIn } from "../suppo
 import { Authenticator } from "../support/authenticator.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { Runner, root, type Stage } from "../support/guide.ts";
-import { startPlatform } from "../support/platform.ts";
+import { sharedPlatform, startPlatform } from "../support/platform.ts";
 import { settings } from "../support/start.ts";
 import { closeBrowser, visitor } from "./visitor.ts";
 
@@ -25,6 +25,13 @@ const pages = ["README.md", ...guides.map((name) => `${GUIDES}/${name}`)].filter
 /** Pages that start the platform themselves. */
 const STARTING = new Set(
   ["run-on-one-server", "run-on-servers", "cluster", "back-up-and-restore", "rotate-keys"].map(
+    (name) => `${GUIDES}/${name}.md`,
+  ),
+);
+
+/** Pages whose orbs have ids of other pages, or that look at the whole platform. Each has a platform of its own. */
+const ALONE = new Set(
+  ["hooks-webhooks-and-schedules", "write-a-handler", "sign-in-with-a-provider", "users-and-roles"].map(
     (name) => `${GUIDES}/${name}.md`,
   ),
 );
@@ -134,9 +141,8 @@ async function runPage(page: string): Promise<readonly string[]> {
     await runner.run(page);
     return runner.notRun;
   }
-  // The functions serve the few streams of other pages themselves.
-  const streams = /streams|live=/.test(readFileSync(join(root, page), "utf8"));
-  await using platform = await startPlatform({ streams, hooks: page.includes("/hooks-") });
+  await using own = ALONE.has(page) ? await startPlatform({ streams: true, hooks: true }) : undefined;
+  const platform = own ?? (await sharedPlatform({ streams: true }));
   const { token } = await admin(platform);
   const { dataDir, port, streamsPort } = platform.settings;
   const env = { DATA_DIR: dataDir, PORT: String(port), STREAMS_PORT: String(streamsPort) };
