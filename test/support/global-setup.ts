@@ -40,6 +40,8 @@ export default async function setup(project: TestProject): Promise<() => Promise
   process.env.NODE_COMPILE_CACHE = join(runDir, "compiled");
   // Many small brokers: their memory may grow, because collecting garbage takes a part of the processor's time.
   process.env.GOGC ??= "400";
+  // Programs in Python start several times. Without compiled modules, each start compiles them again.
+  delete process.env.PYTHONDONTWRITEBYTECODE;
   project.provide("runDir", runDir);
   const path = join(runDir, "programs");
   try {
