@@ -3,7 +3,7 @@ import { configDefaults, defineConfig } from "vitest/config";
 import { InterleavedSequencer } from "./test/support/sequencer.ts";
 
 /** Workers for each core. Tests of faults mostly wait, and others use the processor meanwhile. */
-const WORKERS_PER_CORE = 2;
+const WORKERS_PER_CORE = 3;
 /** Each worker can have a broker, a runtime and a browser, which take up to a gigabyte of memory. */
 const MOST_WORKERS = 12;
 /** These tests install other products. They run only if the command names them. */
