@@ -40,13 +40,19 @@ beforeAll(async () => {
   pair = [await added({ number: 0, kind: "one" }, true), await added({ number: 0, kind: "one" }, false)];
 });
 
+/** While a set is published and shortly after that, readers read without a pause. Then they wait for the next set. */
+let publishing = Promise.withResolvers<void>();
+publishing.resolve();
+
 /** Publishes a set that gives all entries a number, and that shows the other one of the pair. */
 async function publication(number: number): Promise<void> {
   const { id } = await as("POST", "/api/release/changes", { title: `Release ${number}` });
+  publishing = Promise.withResolvers();
   const [shown, hidden] = number % 2 === 1 ? pair : [pair[1], pair[0]];
   for (const entry of [...ids, hidden])
     await as("PATCH", `${items}/${entry}?change=${id}`, { values: { number } });
   await as("POST", `${items}/${shown}/unpublish?change=${id}`);
+  publishing.resolve();
   const published = await as("POST", `/api/release/changes/${id}/publish`, {});
   expect(published.items).toHaveLength(ENTRIES + 2);
 }
@@ -113,26 +119,33 @@ test("no reader sees half of a publication", async () => {
   const readers = [
     ...["", "&sort=number", "&sort=-number", "&filter[number][gte]=0", "&sort=-createdAt"].map(
       (query) => async () => {
-        while (!over) {
+        for (; !over; reads.list++) {
+          await publishing.promise;
           await readList(query);
-          reads.list++;
         }
       },
     ),
     async () => {
       const known = new Map<string, Item>();
-      for (let offset = "-1"; !over; reads.stream++) offset = await readStream(known, offset);
+      for (let offset = "-1"; !over; reads.stream++) {
+        await publishing.promise;
+        offset = await readStream(known, offset);
+      }
     },
     async () => {
-      for (; !over; reads.live++) await readLive();
+      for (; !over; reads.live++) {
+        await publishing.promise;
+        await readLive();
+      }
     },
   ].map((reader) => reader());
-  const publishing = (async () => {
+  const writing = (async () => {
     for (let number = 1; number <= PUBLICATIONS; number++) await publication(number);
   })().finally(() => {
     over = true;
+    publishing.resolve();
   });
-  await Promise.all([publishing, ...readers]);
+  await Promise.all([writing, ...readers]);
   for (const count of Object.values(reads)) expect(count).toBeGreaterThan(0);
   await readList("");
 });
