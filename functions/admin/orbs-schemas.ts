@@ -163,6 +163,10 @@ const DryRunSchema = z
           values: z.int().optional().openapi({
             description: "Entries that have a value of `field`. Missing if the change is not of a field",
           }),
+          makes: z.int().optional().openapi({
+            description:
+              "Entries that the publication makes, because objects become entries of another schema",
+          }),
           refused: z.boolean(),
           forceable: z.boolean(),
         }),

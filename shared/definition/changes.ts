@@ -41,6 +41,18 @@ export interface SchemaChange {
   message: string;
 }
 
+/** A step of a publication, which moves values between the entries of two schemas. */
+export interface Step {
+  /** `split`: objects become entries of another schema. `join`: the values of such entries become objects. */
+  kind: "split" | "join";
+  /** Name of the new field. */
+  field: string;
+  /** Name of the field that it replaces, in the document before. */
+  source: string;
+  /** The other schema. */
+  target: Home;
+}
+
 /** A change, and where its values are stored. */
 export interface PlacedChange extends SchemaChange {
   home: Home;
@@ -48,4 +60,5 @@ export interface PlacedChange extends SchemaChange {
   roots?: readonly string[];
   /** Whether the entries must be checked, because the conversion of some values may lose something. */
   mayLose?: true;
+  step?: Step;
 }

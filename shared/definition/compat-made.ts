@@ -16,10 +16,12 @@ interface FieldsOfBoth {
   after: { list: readonly FieldDefinition[]; scope: string };
   /** The fields that were members of objects before. */
   arrived: ReadonlySet<string>;
+  /** Returns whether the values of a field come from the entries of another schema, or become such entries. */
+  isOther: (field: FieldDefinition) => boolean;
 }
 
 /** Returns how a rule newly makes the values of a field of others. Undefined if none does. */
-function newlyMade({ a, b, before, after }: Omit<FieldsOfBoth, "arrived">, name: string) {
+function newlyMade({ a, b, before, after }: Omit<FieldsOfBoth, "arrived" | "isOther">, name: string) {
   const made = madeIn(b.names, after.scope, name);
   return equal(made, madeIn(a.names, before.scope, name)) ? undefined : made;
 }
@@ -101,6 +103,7 @@ export function madeChanges(lists: FieldsOfBoth): Change[] {
   const known = new Map(before.list.map((field) => [a.names.rootOf(before.scope, field.name), field]));
   return after.list.flatMap((field): Change[] => {
     const { name, unique } = field;
+    if (lists.isOther(field)) return [];
     const made = newlyMade(lists, name);
     const message = refusedRule(lists, field, known.get(b.names.rootOf(after.scope, name)));
     if (message !== undefined) return [refused(name, message)];
@@ -134,7 +137,7 @@ const madeUnique = (name: string): Change => ({
 });
 
 /** Returns the new fields that take the place of a removed one. */
-export function madeOfRemoved(lists: Omit<FieldsOfBoth, "arrived">, root: string): string[] {
+export function madeOfRemoved(lists: Omit<FieldsOfBoth, "arrived" | "isOther">, root: string): string[] {
   const { a, before, after } = lists;
   return after.list.flatMap(({ name }) => {
     const made = newlyMade(lists, name);

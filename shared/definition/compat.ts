@@ -12,6 +12,7 @@ import {
   tightened,
 } from "./compat-fields.ts";
 import { becameOthers, madeChanges, madeOfRemoved } from "./compat-made.ts";
+import { isStep, stepChanges } from "./compat-split.ts";
 import { isRequired } from "./compile-field.ts";
 import { accessLists } from "./document/access.ts";
 import type {
@@ -134,7 +135,12 @@ function compareSchemas(
     ...refusedMoves(before, after, moved),
     ...sharedBetween(...sides).map(sharedMember),
     ...compareLists({ ...lists, prefix: "", roots: undefined, moved }),
-    ...madeChanges({ ...lists, arrived: new Set(moved.map(({ to }) => to.path)) }),
+    ...stepChanges({ ...lists, readers: read.to }),
+    ...madeChanges({
+      ...lists,
+      arrived: new Set(moved.map(({ to }) => to.path)),
+      isOther: (field) => isStep({ ...lists, readers: read.to }, field),
+    }),
   ];
 }
 

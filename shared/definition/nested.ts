@@ -2,8 +2,7 @@
 import type { FieldDefinition, OrbDocument } from "./document/document.ts";
 import { BLOCK, blockParts, type PartDefinition } from "./rich-text.ts";
 
-/** Name of the member that identifies an item in a list of objects. */
-export const KEY = "_key";
+export { KEY } from "./document/ids.ts";
 /** Name of the member that tells the component of a block. */
 export const TYPE = "_type";
 

@@ -267,7 +267,7 @@ export async function activate(
     force,
     retired: head.retired ?? [],
   });
-  const work = await enforce(deps, orb, to, revision, plan);
+  const work = await enforce(deps, orb, to, revision, plan, before?.fence);
   if (before !== null) await catchUp(deps, orb, { ...to, revision }, before, plan);
   const closed = before === null ? undefined : await close(deps, orb, { ...to, revision }, before, plan);
   const retired = plan.retired.length === 0 ? undefined : plan.retired;

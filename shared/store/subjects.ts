@@ -238,6 +238,9 @@ export const subjects = {
   changeVersions: (orb: string, set: string) =>
     `${token(orb, "orb")}._change.${token(set, "change")}.entry.>`,
   allChangeVersions: (orb: string) => `${token(orb, "orb")}._change.*.entry.>`,
+  /** The pending versions of the entries of a schema in all change sets. */
+  changeVersionsIn: (a: Omit<EntryAddress, "id">) =>
+    `${token(a.orb, "orb")}._change.*.entry.${a.type}.${token(a.schema, "schema")}.*`,
   /** The pending versions of an entry in all change sets. */
   changesOfEntry: (orb: string, id: string) =>
     `${token(orb, "orb")}._change.*.entry.*.*.${token(id, "entry")}`,

@@ -31,6 +31,6 @@ export class DocumentHistory {
   }
 
   read(values: StoredValues): Record<string, unknown> {
-    return withNames(this.schema, { module: "", schema: "", values }).values;
+    return withNames(this.schema, { id: "0", module: "", schema: "", values }).values;
   }
 }

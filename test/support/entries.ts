@@ -216,5 +216,5 @@ export const SHOP: OrbDocumentInput = {
 /** Returns the values of a stored revision, under their stored names. */
 export function storedValues(stored: { values: StoredValues } | null | undefined): Record<string, unknown> {
   if (stored === null || stored === undefined) return {};
-  return withNames(undefined, { module: "", schema: "", ...stored }).values;
+  return withNames(undefined, { id: "", module: "", schema: "", ...stored }).values;
 }

@@ -35,7 +35,7 @@ class History extends DocumentHistory {
   }
 
   lost(values: StoredValues): string[] {
-    return unconverted(this.schema, { values }).map(({ field, reason }) => `${field} ${reason}`);
+    return unconverted(this.schema, { id: "0", values }).map(({ field, reason }) => `${field} ${reason}`);
   }
 }
 

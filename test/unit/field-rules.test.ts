@@ -32,7 +32,7 @@ class History extends DocumentHistory {
   }
 
   lost(values: StoredValues): string[] {
-    return unconverted(this.schema, { values }).map(({ field, reason }) => `${field} ${reason}`);
+    return unconverted(this.schema, { id: "0", values }).map(({ field, reason }) => `${field} ${reason}`);
   }
 }
 
@@ -197,7 +197,7 @@ test("the values in all objects of an entry share the steps of a rule", () => {
     history.write({ o: Array.from({ length: count }, (_, at) => ({ _key: `k${at}`, x: true })) });
   const [few, many] = [items(20), items(100)];
   history.activate(nested({ type: "integer", ...by(slow(50)) }));
-  const lost = (values: StoredValues) => unconverted(history.schema, { values });
+  const lost = (values: StoredValues) => unconverted(history.schema, { id: "0", values });
   expect(lost(few)).toEqual([]);
   expect(lost(many)).toContainEqual({
     field: "o.x",
@@ -364,7 +364,7 @@ test("every value follows each rule, and each way back, whatever was written in 
         kind = next;
       }
       for (const entry of entries) {
-        expect(unconverted(history.schema, { values: entry.stored })).toEqual([]);
+        expect(unconverted(history.schema, { id: "0", values: entry.stored })).toEqual([]);
         expect(history.read(entry.stored)).toEqual(shown(entry.number));
       }
     }

@@ -33,7 +33,7 @@ class History extends DocumentHistory {
   }
 
   lost(values: StoredValues): string[] {
-    return unconverted(this.schema, { values }).map(({ field, reason }) => `${field} ${reason}`);
+    return unconverted(this.schema, { id: "0", values }).map(({ field, reason }) => `${field} ${reason}`);
   }
 
   changes(...fields: Field[]) {
@@ -86,7 +86,7 @@ test("a caller that names the revision with the rule sees its values, also after
   const { document, names } = history;
   history.to({ name: "title", was: "name", type: "string" });
   const pinned = compileOrb(document, pinnedNames(document, names, history)).modules.get("m")?.only;
-  expect(withNames(pinned, { module: "", schema: "", values: entry }).values).toMatchObject({
+  expect(withNames(pinned, { id: "0", module: "", schema: "", values: entry }).values).toMatchObject({
     name: "Ann Lee",
   });
 });
@@ -474,7 +474,7 @@ function publish(history: History, fields: readonly Field[], entries: readonly S
   history.to(...fields);
   const unsure = new Set(changes.flatMap(([, , field, mayLose]) => (mayLose ? [field] : [])));
   const isLost = (values: StoredValues) =>
-    unconverted(history.schema, { values }).some(({ field }) => unsure.has(field));
+    unconverted(history.schema, { id: "0", values }).some(({ field }) => unsure.has(field));
   if (!entries.some(isLost)) return true;
   Object.assign(history, { document, names });
   return false;

@@ -324,7 +324,7 @@ test("a write in an earlier shape loses nothing, and each shape reads back what 
       for (let step = 0; step < 14; step++) {
         const live = revisions.at(-1) as Revision;
         const now = schemaOf(live.document, live.names);
-        const values = withNames(now, { module: "m", schema: "s", values: stored }).values;
+        const values = withNames(now, { id: "0", module: "m", schema: "s", values: stored }).values;
         const act = draw(4);
         if (act === 0) {
           // A rename counts once, so the next one needs a document without it.

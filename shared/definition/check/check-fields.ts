@@ -1,5 +1,5 @@
 import { SORTED_LANGUAGES, sortedLanguage } from "../../collation/keys.ts";
-import { article, clip, escapeSegment, type Faults, joinNames } from "../../kernel/faults.ts";
+import { article, clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { checkReads, checkRule } from "../../logic/check.ts";
 import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
@@ -9,6 +9,7 @@ import { targetKey, targetsOf } from "../document/targets.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
 import { compilePattern } from "../fields/parts/pattern.ts";
 import { takesRule } from "../types/traits.ts";
+import { checkMoves, checkSteps, fromOf } from "./check-sources.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 
 /** Maximum number of fields with a pattern, because compiling patterns takes time. */
@@ -55,6 +56,7 @@ export function checkFields(document: LooseDocument, faults: Faults): void {
         checkField(document, module, field, faults);
         checkFrom(field, schema.fields, faults);
         checkMoves(document, field, schema.fields, faults);
+        checkSteps(field, schema.fields, faults);
       }
     }
   }
@@ -265,51 +267,7 @@ function checkPattern(type: FieldType, field: LooseField, faults: Faults): void 
   if (typeof compiled === "string") faults.add(`${field.path}/pattern`, "unsafe_pattern", compiled);
 }
 
-const fromOf = ({ raw }: LooseField, attribute: "convert" | "fields") => {
-  const from = ownProperty(raw, "from");
-  return isObject(from) && ownProperty(from, attribute) !== undefined ? from : undefined;
-};
-
 const conversionOf = (field: LooseField) => fromOf(field, "convert");
-
-/** Checks which fields become members of an object. */
-function checkMoves(
-  document: LooseDocument,
-  field: LooseField,
-  fields: readonly LooseField[],
-  faults: Faults,
-): void {
-  const moves = ownProperty(fromOf(field, "fields") ?? {}, "fields");
-  if (!isObject(moves)) return;
-  const path = `${field.path}/from/fields`;
-  const is = ({ raw }: LooseField, attribute: string) => ownProperty(raw, attribute) === true;
-  if (field.type !== "object" || ["list", "translatable", "marketSpecific"].some((one) => is(field, one))) {
-    const message =
-      "must only be set on a field of type object without list, translatable and marketSpecific";
-    faults.add(path, "not_applicable", message);
-    return;
-  }
-  const component = document.components.find(({ id }) => id !== undefined && id === field.component?.value);
-  const members = [...field.fields, ...(component?.fields ?? [])];
-  const sources = new Set<unknown>();
-  for (const [name, source] of Object.entries(moves)) {
-    const at = `${path}/${escapeSegment(name)}`;
-    const member = members.find((one) => one.name === name);
-    if (member === undefined) faults.add(at, "unknown_reference", "names no field of the object");
-    else if (member.type === "object" || is(member, "sensitive"))
-      faults.add(at, "not_applicable", "must not name an object or a sensitive field");
-    if (typeof source !== "string" || !FIELD_NAME.test(source))
-      faults.add(at, "format", "must be the name that the field had before");
-    else if (fields.some((one) => one.name === source))
-      faults.add(
-        at,
-        "duplicate",
-        `must not be "${clip(source)}", which the schema still has. Remove that field.`,
-      );
-    if (sources.has(source)) faults.add(at, "duplicate", "is already another member");
-    sources.add(source);
-  }
-}
 
 /** A field of a schema itself. Rules can make only such fields of others. */
 const OF_SCHEMA = /^\/modules\/\d+\/schemas\/\d+\/fields\/\d+$/;

@@ -5,6 +5,8 @@ export const MODULE_ID = /^[a-z][a-z0-9-]{0,62}$/;
 export const SCHEMA_ID = /^[a-zA-Z][a-zA-Z0-9-]{0,62}$/;
 export const ROLE_ID = MODULE_ID;
 export const FIELD_NAME = /^[a-zA-Z][a-zA-Z0-9_]{0,62}$/;
+/** Name of the member that identifies an item in a list of objects. */
+export const KEY = "_key";
 /** An entry id. It starts with a digit, so that URLs never confuse it with a schema id. */
 export const ENTRY_ID = /^[0-9][0-9a-z]{7,31}$/;
 export const HANDLER_PART = /^[a-zA-Z][a-zA-Z0-9_-]{0,62}$/;

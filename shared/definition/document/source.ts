@@ -20,14 +20,30 @@ const membersSchema = z.strictObject({
     }),
 });
 
+const fieldName = z.string().regex(FIELD_NAME, "must be the name of a field");
+
+const entrySchema = z.strictObject({
+  entry: fieldName.meta({
+    description: "The object field that becomes an entry of the schema in `ref`.",
+    example: "authorInfo",
+  }),
+});
+
+const referenceSchema = z.strictObject({
+  reference: fieldName.meta({
+    description: "The reference field whose entry becomes the object.",
+    example: "author",
+  }),
+});
+
 export const fromSchema = z
   .union(
-    [z.string().regex(FIELD_NAME, "must be the name of a field"), ruleSchema, membersSchema],
-    'must be the name of a field, an object with a rule: { "convert": … }, or one with earlier fields: { "fields": … }',
+    [fieldName, ruleSchema, membersSchema, entrySchema, referenceSchema],
+    'must be the name of a field, an object with a rule: { "convert": … }, one with earlier fields: { "fields": … }, or one with an earlier field: { "entry": … } or { "reference": … }',
   )
   .meta({
     description:
-      "The field of which a slug is made if it is left out: the slug stays when that field changes. Or, for a field that changes its type, the rule that converts the stored values. Or, for an object, the fields that become its members.",
+      "The field of which a slug is made if it is left out: the slug stays when that field changes. Or, for a field that changes its type, the rule that converts the stored values. Or, for an object, the fields that become its members, or the reference whose entry becomes the object. Or, for a reference, the object that becomes an entry.",
     example: "title",
   });
 
@@ -39,9 +55,31 @@ interface Sourced {
 export const sourceOf = ({ from }: Sourced): string | undefined =>
   typeof from === "string" ? from : undefined;
 
-/** Returns the JsonLogic rule that converts the values that were stored before the field changed its type. */
-export const ruleOf = ({ from }: Sourced): unknown =>
-  typeof from === "object" && "convert" in from ? from.convert : undefined;
+/** Operator of the internal rule by which an object becomes an entry. Rules of documents cannot have it. */
+const ENTRY = "entry";
+
+/**
+ * Returns the JsonLogic rule that converts the values that were stored before the field changed its type. For a
+ * reference to the entry that an object becomes, returns what {@link isEntryRule} knows.
+ */
+export const ruleOf = (field: Sourced): unknown => {
+  const { from } = field;
+  const object = splitOf(field);
+  if (object !== undefined) return { [ENTRY]: [{ var: `values.${object}` }] };
+  return typeof from === "object" && "convert" in from ? from.convert : undefined;
+};
+
+/** Returns whether a field refers to the entry that an object becomes. */
+export const isEntryRule = (rule: unknown): boolean =>
+  typeof rule === "object" && rule !== null && Object.hasOwn(rule, ENTRY);
+
+/** Returns the object field that becomes an entry, for the reference to this entry. */
+export const splitOf = ({ from }: Sourced): string | undefined =>
+  typeof from === "object" && "entry" in from ? from.entry : undefined;
+
+/** Returns the reference field whose entry becomes an object. */
+export const joinOf = ({ from }: Sourced): string | undefined =>
+  typeof from === "object" && "reference" in from ? from.reference : undefined;
 
 /** Returns the fields that become members of an object: for each member, the field's name. */
 export const movesOf = ({ from }: Sourced): [member: string, field: string][] =>

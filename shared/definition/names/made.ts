@@ -6,9 +6,11 @@
  */
 import { equal, isObject } from "../../kernel/json.ts";
 import type { FieldDefinition } from "../document/document.ts";
+import { isEntryRule } from "../document/source.ts";
 import { conversionTo, meaningOf } from "./forms.ts";
 import type { MovedField } from "./moves.ts";
 import { type ConversionBudget, conversionBudget, each, evaluated, LEVELS, shown } from "./ruled.ts";
+import { splitItems } from "./split.ts";
 import type { Meaning, OnLoss } from "./step.ts";
 import { allStored, type Identity, type Made, type NameTable, rootOf } from "./stored-names.ts";
 
@@ -105,9 +107,10 @@ export interface MadeField {
   /**
    * Returns the values with the one that the rule makes of them. Returns the same values if the entry was stored with
    * the field, or has none of the earlier values.
+   * @param id id of the entry
    * @param lose called with the reason why the rule can make no value
    */
-  readonly add: (values: Values, lose?: OnLoss) => Values;
+  readonly add: (values: Values, id: string, lose?: OnLoss) => Values;
 }
 
 /**
@@ -141,9 +144,9 @@ export function madeFields(
         form: made.form,
         moved: [...new Set([...(inside === undefined ? [] : [inside]), ...pathsOf(sources)])],
         isStored,
-        add(values, onLoss = () => {}) {
+        add(values, id, onLoss = () => {}) {
           if (isStored(values)) return values;
-          const value = new Making(identities, values, conversionBudget(), onLoss).valueOf(made);
+          const value = new Making(identities, { id, values }, conversionBudget(), onLoss).valueOf(made);
           return value === undefined ? values : { ...values, [made.form]: value };
         },
       },
@@ -163,12 +166,19 @@ const isBlank = ({ value }: Given) => value === undefined || value === null;
 /** Makes a value of those of one entry. */
 class Making {
   readonly #identities: readonly Identity[];
+  readonly #id: string;
   readonly #values: Values;
   readonly #budget: ConversionBudget;
   readonly #onLoss: OnLoss;
 
-  constructor(identities: readonly Identity[], values: Values, budget: ConversionBudget, onLoss: OnLoss) {
+  constructor(
+    identities: readonly Identity[],
+    { id, values }: { id: string; values: Values },
+    budget: ConversionBudget,
+    onLoss: OnLoss,
+  ) {
     this.#identities = identities;
+    this.#id = id;
     this.#values = values;
     this.#budget = budget;
     this.#onLoss = onLoss;
@@ -228,7 +238,11 @@ class Making {
     );
   }
 
-  #result({ rule, shape }: Made, given: readonly Given[]): unknown {
+  #result({ rule, shape, form }: Made, given: readonly Given[]): unknown {
+    if (isEntryRule(rule)) {
+      const ids = splitItems({ id: this.#id, form }, given[0]?.value).map((item) => item.id);
+      return shape.list === true ? ids : (ids[0] ?? null);
+    }
     // A variable whose field has no value gets its default.
     const values = Object.fromEntries(
       given.flatMap((one) => (isBlank(one) ? [] : [[one.name, one.value] as const])),

@@ -24,17 +24,20 @@ export async function* scanEntries(
 /**
  * Yields pages of existing entries that were written after a given sequence number of the stream. An entry may appear
  * twice.
+ * @param options.deleted also yields deleted entries
  */
 export async function* entriesSince(
   deps: Pick<Deps, "store">,
   orb: string,
   home: Home,
   seq: number,
+  { deleted = false }: { deleted?: boolean } = {},
 ): AsyncGenerator<StoredEntry[]> {
   yield* walk(deps, orb, {
     filter: subjects.schemaLogs({ orb, ...home }),
     fromSeq: seq + 1,
     maxBytes: READ_BYTES,
+    deleted,
   });
 }
 
@@ -50,8 +53,9 @@ async function* walk(
     filter,
     maxBytes,
     upTo,
+    deleted = false,
     ...start
-  }: { filter: string; fromSeq: number; maxBytes: number; upTo?: number | undefined },
+  }: { filter: string; fromSeq: number; maxBytes: number; upTo?: number | undefined; deleted?: boolean },
 ): AsyncGenerator<StoredEntry[]> {
   const stream = streams.orb(orb);
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
@@ -72,7 +76,7 @@ async function* walk(
     for await (const { wanted, result } of inBatches(budget, logs, read)) {
       const entries = wanted.map((log) => parseEntry(result.get(log)));
       yield entries.filter(
-        (entry): entry is StoredEntry => entry !== null && entry.head.status !== "DELETED",
+        (entry): entry is StoredEntry => entry !== null && (deleted || entry.head.status !== "DELETED"),
       );
     }
   }

@@ -6,6 +6,7 @@
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import { keyOfRef } from "../../definition/document/targets.ts";
 import type { Conversion } from "../../definition/names/forms.ts";
+import type { MadeField } from "../../definition/names/made.ts";
 import { moveValues } from "../../definition/names/moved.ts";
 import { type ConversionBudget, conversionBudget, shown } from "../../definition/names/ruled.ts";
 import { entryPath } from "../../definition/rich-text.ts";
@@ -20,7 +21,7 @@ import type { EntryView, StoredCopy, StoredSnapshot, StoredValue, StoredValues }
 type Values = Record<string, StoredValue>;
 type Members = ReadonlyMap<string, CompiledField>;
 
-type WithStored = Pick<EntryView, "module" | "schema"> & { values: StoredValues };
+type WithStored = Pick<EntryView, "id" | "module" | "schema"> & { values: StoredValues };
 type Named<T> = Omit<T, "values"> & { values: Values };
 type Stored<T> = Omit<T, "values"> & { values: StoredValues };
 
@@ -35,7 +36,7 @@ const closed = (values: Values) => values as unknown as StoredValues;
 export function withNames<T extends WithStored>(schema: CompiledSchema | undefined, stored: T): Named<T> {
   if (schema?.renamed !== true) return stored as unknown as Named<T>;
   const { module, id } = schema;
-  const moved = intoObjects(schema, withMade(schema, outOfObjects(schema, opened(stored.values))));
+  const moved = intoObjects(schema, withMade(schema, stored.id, outOfObjects(schema, opened(stored.values))));
   const values = namedObject(schema.fields, moved, { budgets: new Map() });
   return { ...stored, module, schema: id, values: withoutMarks(schema, values) };
 }
@@ -65,9 +66,14 @@ const intoObjects = ({ moved }: CompiledSchema, stored: Readonly<Values>, lose?:
   ) as Readonly<Values>;
 
 /** Adds the values that rules make of other fields. */
-function withMade(schema: CompiledSchema, stored: Readonly<Values>, lose?: OnLostField): Readonly<Values> {
+function withMade(
+  schema: CompiledSchema,
+  id: string,
+  stored: Readonly<Values>,
+  lose?: OnLostField,
+): Readonly<Values> {
   return schema.made.reduce(
-    (values, { name, add }) => add(values, (reason) => lose?.(name, reason)) as Readonly<Values>,
+    (values, { name, add }) => add(values, id, (reason) => lose?.(name, reason)) as Readonly<Values>,
     stored,
   );
 }
@@ -130,10 +136,28 @@ export function namesWithValue({ values }: { values: StoredValues }, names: read
   return names.filter((name) => (opened(values)[name] ?? null) !== null);
 }
 
+/** Returns how the values of a field are made of others in a revision. Undefined if it was stored with the field. */
+export function madeWithout(
+  schema: CompiledSchema,
+  field: string,
+  { values }: { values: StoredValues },
+): MadeField | undefined {
+  const own = outOfObjects(schema, opened(values));
+  return schema.made.find(({ name, isStored }) => name === field && !isStored(own));
+}
+
+/** Returns a revision's values with one more, under the stored name that a field has in another definition. */
+export const withStoredValue = (schema: CompiledSchema, field: CompiledField, value: StoredValue): Values =>
+  Object.fromEntries(
+    Object.entries(storedObject(schema.fields, { [field.key]: value })).filter(
+      ([name]) => name === field.stored,
+    ),
+  );
+
 /** Returns the values that cannot be converted to the types of a definition: the fields' names, and the reasons. */
 export function unconverted(
   schema: CompiledSchema,
-  { values }: { values: StoredValues },
+  { id, values }: { id: string; values: StoredValues },
 ): { field: string; reason: string }[] {
   const lost: { field: string; reason: string }[] = [];
   const lose = (field: CompiledField, reason: string) => lost.push({ field: field.name, reason });
@@ -147,7 +171,7 @@ export function unconverted(
   if (!schema.renamed) return lost;
   const onLost: OnLostField = (field, reason) => lost.push({ field, reason });
   const own = outOfObjects(schema, opened(values), onLost);
-  const all = withMade(schema, own, onLost);
+  const all = withMade(schema, id, own, onLost);
   const moved = intoObjects(schema, all, onLost);
   const named = namedObject(schema.fields, moved, { budgets: new Map(), checks: { lose, onRuled } });
   for (const { name, form, moved: inObjects, isStored } of schema.made) {

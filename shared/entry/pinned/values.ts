@@ -16,7 +16,13 @@ const between = (
   values: EntryValues,
   isMarked: (name: string) => boolean = () => false,
 ): Record<string, unknown> => {
-  const stored = withStoredNames(from, { module: from.module, schema: from.id, values: { ...values } });
+  // No id: no shape has both an object and the reference to the entry that it became.
+  const stored = withStoredNames(from, {
+    id: "",
+    module: from.module,
+    schema: from.id,
+    values: { ...values },
+  });
   return withNames(to, { ...stored, values: withMarks(to, stored.values, isMarked) }).values;
 };
 

@@ -91,7 +91,7 @@ export async function catchUp(
   for (let round = 0; round < ROUNDS; round++) {
     const begun = deps.clock.now();
     const now = (await deps.store.streamInfo(streams.orb(orb)))?.state.last_seq ?? 0;
-    await delta.check(before.checked ?? before.seq);
+    await delta.check(before.fence, before.checked ?? before.seq);
     before.checked = now;
     if (deps.clock.now() - begun <= SHORT_MS) return;
   }
@@ -107,7 +107,9 @@ function deltaOf(deps: Deps, orb: string, target: Definition & { revision: numbe
   const mayLose = plan.placed.some((change) => change.mayLose === true);
   return {
     isNeeded: mayLose || unique.size > 0,
-    async check(since: number): Promise<void> {
+    /** @param fence the fence that writes expect now */
+    async check(fence: Fence | undefined, since: number): Promise<void> {
+      for (const step of plan.steps) await step.changed(fence, since);
       if (mayLose) await requireLossless(deps, orb, compiled, plan, since);
       await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, { since });
     },
@@ -135,7 +137,7 @@ export async function close(
   const fence = await moveFence(deps, orb, before.fence, target.revision);
   try {
     await Promise.all([...empty.values()].map((home) => requireUnwritten(deps, orb, home, before.seq)));
-    await delta.check(before.checked ?? before.seq);
+    await delta.check(fence, before.checked ?? before.seq);
   } catch (error) {
     await reopen(deps, orb);
     throw error;

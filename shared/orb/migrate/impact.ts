@@ -9,6 +9,7 @@ import {
 } from "../../definition/compile.ts";
 import type { OrbDocument } from "../../definition/document/document.ts";
 import { type HomeKey, homeKey, homeOf } from "../../definition/document/home.ts";
+import type { Fence } from "../../definition/live-orb.ts";
 import { storedNames } from "../../definition/names/resolve.ts";
 import { countForms, type StoredNames } from "../../definition/names/stored-names.ts";
 import { compareRetired, type Retired, retiredAfter } from "../../definition/retired.ts";
@@ -31,6 +32,7 @@ import { indexesOf } from "../../entry/ordered/remove.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { streams } from "../../store/subjects.ts";
+import { examineSteps, type Stepping } from "./steps.ts";
 
 /** A definition that is to be activated: a document and the names in stored data. */
 export interface Definition {
@@ -45,6 +47,8 @@ export interface ImpactItem extends SchemaChange {
   lossy?: LossyEntries;
   /** Number of entries that have a value for the field. Only present if a dry run finds a change of this field. */
   values?: number;
+  /** Number of entries that the publication makes of objects. */
+  makes?: number;
   /** Whether the platform rejects the change. */
   refused: boolean;
   /** Whether the change is accepted with `force=true`. */
@@ -60,7 +64,7 @@ export interface Impact {
 }
 
 /** A change, how it is judged, and where its entries are stored. */
-type PlacedItem = ImpactItem & Pick<PlacedChange, "home" | "roots" | "mayLose">;
+type PlacedItem = ImpactItem & Pick<PlacedChange, "home" | "roots" | "mayLose" | "step">;
 
 export interface Plan {
   impact: Impact;
@@ -70,6 +74,7 @@ export interface Plan {
   /** Removed fields and schemas for which entries still have values. */
   retired: Retired[];
   claims: CompiledSchema[];
+  steps: readonly Stepping[];
 }
 
 /**
@@ -97,7 +102,7 @@ export async function namesFor(
 export async function planChange(
   deps: Deps,
   orb: string,
-  from: Definition,
+  from: Definition & { revision: number },
   to: Definition,
   options: { revision: number; examine: boolean; force: boolean; retired: readonly Retired[] },
 ): Promise<Plan> {
@@ -131,6 +136,7 @@ export async function planChange(
     after,
     placed.filter(({ entries }) => entries > 0),
   );
+  const steps = await examineSteps(deps, orb, placed, { from, to, retired });
   const changes = placed.map(shown);
   const impact: Impact = { changes, duplicates: [], invalid: [] };
   if (options.examine) {
@@ -160,7 +166,7 @@ export async function planChange(
     removed: indexesOnlyIn(before, after),
   };
   const left = retiredAfter(from.document, retired, to.document, counts, names);
-  return { impact, placed, work, claims, retired: left };
+  return { impact, placed, work, claims, retired: left, steps };
 }
 
 /**
@@ -180,7 +186,13 @@ export async function requireLossless(
 }
 
 /** Returns a change without what only the platform needs. */
-function shown({ home: _home, roots: _roots, mayLose: _mayLose, ...change }: PlacedItem): ImpactItem {
+function shown({
+  home: _home,
+  roots: _roots,
+  mayLose: _mayLose,
+  step: _step,
+  ...change
+}: PlacedItem): ImpactItem {
   return change;
 }
 
@@ -217,6 +229,7 @@ function tellLosses({ entries, examples }: LossyEntries): string {
 /**
  * Rejects a definition that does not fit the stored entries. Otherwise reserves the unique values of these entries, and
  * writes their other index keys.
+ * @param fence the fence that writes expect now
  * @returns the work that is left after the definition is active
  */
 export async function enforce(
@@ -225,9 +238,12 @@ export async function enforce(
   { document, names }: Definition,
   revision: number,
   plan: Plan,
+  fence: Fence | undefined,
 ): Promise<EntryWork> {
   requireAccepted(plan.impact);
   const { claims, work } = plan;
+  for (const step of plan.steps) await step.all(fence);
+  for (const step of plan.steps) await step.clean?.(fence);
   if (claims.length === 0) return work;
   // A read that misses writes may find older entries, so that all must be read again.
   const info = seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(orb)) : null;
@@ -304,7 +320,8 @@ async function refuseLosses(
   changes: readonly PlacedItem[],
   since?: number,
 ): Promise<void> {
-  const unsure = changes.filter(({ mayLose }) => mayLose === true);
+  // Steps look for losses of their own.
+  const unsure = changes.filter(({ mayLose, step }) => mayLose === true && step === undefined);
   for (const [home, group] of Map.groupBy(unsure, (change) => homeKey(change.home))) {
     const schema = compiled.byHome.get(home);
     if (schema === undefined) continue;

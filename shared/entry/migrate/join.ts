@@ -1,0 +1,284 @@
+/**
+ * Gives entries the values of other entries as an object, for a definition that replaces a reference by such an object.
+ * Runs before the definition is active, while clients write: a revision gets the object beside the reference, under a
+ * name that the active definition does not show. Entries that already show these values are left as they are.
+ */
+import { system } from "../../access/actor.ts";
+import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { splitItems } from "../../definition/names/split.ts";
+import { valueFault } from "../../definition/validate.ts";
+import { KEY, keyOf } from "../../definition/walk.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { equal, isObject } from "../../kernel/json.ts";
+import { publishedOf, storedPublished } from "../index/entry-keys.ts";
+import { scanEntries } from "../index/scan-entries.ts";
+import { publishMessages } from "../index/schedules.ts";
+import { knownValues } from "../model/known.ts";
+import { namedEntry, withNames, withStoredValue } from "../model/names.ts";
+import { loadEntry, type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
+import { type EntrySnapshot, effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
+import { changeEntry } from "../write/change.ts";
+import type { Decision, State } from "../write/change-write.ts";
+import { statusOf } from "../write/update.ts";
+import type { LossyEntries } from "./publishing.ts";
+import { changedEntries, inParallel, LossList, type StepOf } from "./steps.ts";
+
+/** The schemas and the fields that take part. */
+interface Parts {
+  before: CompiledSchema;
+  after: CompiledSchema;
+  target: CompiledSchema;
+  field: CompiledField;
+}
+
+function partsOf({ from, to, home, step }: StepOf): Parts {
+  const [before, after] = [schemaOf(from.compiled, home), schemaOf(to.compiled, home)];
+  const target = schemaOf(from.compiled, step.target);
+  const field = after?.fields.get(step.field);
+  if (before !== undefined && after !== undefined && target !== undefined && field !== undefined)
+    return { before, after, target, field };
+  throw new AppError("internal", "internal_error", "The schemas of a join are missing.");
+}
+
+/** The values that a referenced entry has: the published ones, and the newest ones. */
+interface Referenced {
+  live: Readonly<Record<string, unknown>> | undefined;
+  newest: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** The objects that an entry is to have, in its published and in its newest revision. */
+interface Objects {
+  live: unknown;
+  newest: unknown;
+}
+
+const idsIn = (value: unknown): string[] => [value].flat().filter((id) => typeof id === "string");
+
+/** What a dry run finds. */
+export interface JoinEffect {
+  lossy: LossyEntries | undefined;
+  /** The entries whose values become objects. */
+  joined: ReadonlySet<string>;
+}
+
+/** Joins entries. */
+export class Join {
+  readonly #deps: Deps;
+  readonly #place: StepOf;
+  readonly #parts: Parts;
+  /** For each entry of the other schema, the ids of those that refer to it. */
+  readonly #referrers = new Map<string, Set<string>>();
+
+  constructor(deps: Deps, place: StepOf) {
+    this.#deps = deps;
+    this.#place = place;
+    this.#parts = partsOf(place);
+  }
+
+  /** Finds the entries that would lose something. Writes nothing. */
+  async examine(): Promise<JoinEffect> {
+    const { after, field, before } = this.#parts;
+    const losses = new LossList();
+    const joined = new Set<string>();
+    const { from, home } = this.#place;
+    for await (const page of scanEntries(this.#deps, from.orb, home))
+      await inParallel(page, async (entry) => {
+        const { head } = namedEntry(from.compiled, entry);
+        const live = await publishedOf(this.#deps, before, { ...entry, head });
+        const values = [head, ...(live === null ? [] : [live])].map(
+          (one) => one.values[this.#place.step.source],
+        );
+        const ids = [...new Set(values.flatMap(idsIn))];
+        const reasons = await Promise.all(
+          ids.map(async (id) => {
+            joined.add(id);
+            const { live, newest } = await this.#referenced(from, id);
+            return this.#unfit(id, { ...live, ...newest });
+          }),
+        );
+        const objects = await this.#objectsOf(from, entry);
+        const fault = [objects.live, objects.newest]
+          .map((object) => valueFault(after, field, object))
+          .find((one) => one !== undefined && one.code !== "required");
+        const [reason] = [
+          ...reasons.filter((one) => one !== undefined),
+          ...(fault === undefined ? [] : [`would have a value of ${field.name} that ${fault.message}`]),
+          ...(before.fields.has(field.stored) ? [`has a field ${field.stored}`] : []),
+        ];
+        if (reason !== undefined) losses.add(head.id, reason);
+      });
+    return { lossy: losses.found, joined };
+  }
+
+  /** Returns why the values of an entry cannot become an object. */
+  #unfit(id: string, values: Readonly<Record<string, unknown>>): string | undefined {
+    const { target, field } = this.#parts;
+    const members = field.shapes?.get("");
+    const lost = Object.entries(values).find(
+      ([name, value]) => value !== null && members?.has(name) !== true,
+    );
+    return (
+      lost &&
+      `refers to ${id} of ${target.module}/${target.id}, which has a value of ${lost[0]}. ${field.name} has no such field`
+    );
+  }
+
+  /** Joins all entries. @param by the active definition, with the fence that writes expect now */
+  async joinAll(by: OrbContext): Promise<void> {
+    for await (const page of scanEntries(this.#deps, by.orb, this.#place.home))
+      await inParallel(page, (entry) => this.#join(by, entry));
+  }
+
+  /** Joins the entries of which either side was written after a sequence number. */
+  async joinChanged(by: OrbContext, since: number): Promise<void> {
+    const { home, step } = this.#place;
+    for await (const page of changedEntries(this.#deps, by.orb, home, since))
+      await inParallel(page, (entry) => this.#join(by, entry));
+    for await (const page of changedEntries(this.#deps, by.orb, step.target, since)) {
+      const ids = page.flatMap(({ head }) => [...(this.#referrers.get(head.id) ?? [])]);
+      await inParallel([...new Set(ids)], async (id) => {
+        const entry = await loadEntry(this.#deps, by.orb, id, this.#parts.before);
+        if (entry !== null) await this.#join(by, entry);
+      });
+    }
+  }
+
+  async #referenced(by: OrbContext, id: string): Promise<Referenced> {
+    const { target } = this.#parts;
+    const stored = await loadEntry(this.#deps, by.orb, id, target);
+    const found = namedEntry(by.compiled, stored);
+    if (found === null || found.head.status === "DELETED") return { live: undefined, newest: undefined };
+    const head = effective(found.head, this.#deps.clock.now());
+    const live = await publishedOf(this.#deps, target, { ...found, head });
+    return {
+      live: live === null ? undefined : knownValues(target, live.values),
+      newest: knownValues(target, head.values),
+    };
+  }
+
+  async #objectsOf(by: OrbContext, entry: StoredEntry): Promise<Objects> {
+    const { before } = this.#parts;
+    const head = effective(entry.head, this.#deps.clock.now());
+    const live = await storedPublished(this.#deps, { ...entry, head });
+    const [newest, shown] = await Promise.all([
+      this.#object(by, withNames(before, head), "newest"),
+      live === null ? undefined : this.#object(by, withNames(before, live), "live"),
+    ]);
+    return { newest, live: shown };
+  }
+
+  /** Returns the object that a revision is to have. */
+  async #object(by: OrbContext, revision: EntrySnapshot, side: keyof Referenced): Promise<unknown> {
+    const { field } = this.#parts;
+    const ids = idsIn(revision.values[this.#place.step.source]);
+    for (const id of ids) this.#referrers.set(id, (this.#referrers.get(id) ?? new Set()).add(revision.id));
+    const members = field.shapes?.get("") ?? new Map<string, CompiledField>();
+    const objects = await Promise.all(
+      ids.map(async (id) => {
+        const values = (await this.#referenced(by, id))[side];
+        if (values === undefined) return undefined;
+        const known = Object.entries(values).filter(([name, value]) => members.has(name) && value !== null);
+        return { id, object: Object.fromEntries(known) };
+      }),
+    );
+    const found = objects.filter((one) => one !== undefined);
+    if (!field.list) return found[0]?.object ?? null;
+    const keys = this.#keysOf(revision);
+    return found.map(({ id, object }) => ({ [KEY]: keys.get(id) ?? id, ...object }));
+  }
+
+  /** Returns the keys of the items that became entries, by the ids of these. */
+  #keysOf(revision: EntrySnapshot): Map<string, string> {
+    const { before, field } = this.#parts;
+    const made = before.made.find(({ name }) => name === this.#place.step.source);
+    const items = revision.values[field.stored];
+    if (made === undefined || !Array.isArray(items)) return new Map();
+    return new Map(
+      items.flatMap((item) => {
+        const [only] = splitItems({ id: revision.id, form: made.form }, [item]);
+        const key = keyOf(item);
+        return only === undefined || key === undefined ? [] : [[only.id, key] as const];
+      }),
+    );
+  }
+
+  /** Returns whether a revision shows an object under the definition to be. */
+  #shows(stored: StoredSnapshot, object: unknown): boolean {
+    const { after, field } = this.#parts;
+    return equal(bare(withNames(after, stored).values[field.name] ?? null), bare(object));
+  }
+
+  async #join(by: OrbContext, entry: StoredEntry): Promise<void> {
+    if (entry.head.status === "DELETED") return;
+    const { newest, live } = await this.#objectsOf(by, entry);
+    const published = await storedPublished(this.#deps, entry);
+    const isShown =
+      this.#shows(entry.head, newest) &&
+      (published === null || live === undefined || this.#shows(published, live));
+    if (isShown) return;
+    const { before } = this.#parts;
+    try {
+      await changeEntry(
+        this.#deps,
+        system,
+        { orbId: by.orb, orb: by, id: entry.head.id, schema: before, renew: async () => by },
+        {
+          acts: ["update"],
+          request: "join",
+          upkeep: true,
+          publishing: (state, made, role) =>
+            publishMessages(state.entry.address, role, made, state.entry.head, state.now),
+          decide: (state) => this.#decide(by, state),
+        },
+      );
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== "entry_not_found") throw error;
+    }
+  }
+
+  /** Returns the revisions that have the object beside the reference. */
+  async #decide(by: OrbContext, state: State): Promise<Decision> {
+    const { base, entry, held } = state;
+    const { before, after, field } = this.#parts;
+    const status = statusOf(base);
+    const live = base.publishedRevision === null ? null : await publishedOf(this.#deps, before, entry);
+    const newest = await this.#object(by, base, "newest");
+    const beside = (values: EntrySnapshot["values"], object: unknown) => ({
+      ...values,
+      ...withStoredValue(after, field, object),
+    });
+    const values = beside(base.values, newest);
+    if (live === null) return { operation: "update", status, values, live: "keep" };
+    const shown = await this.#object(by, live, "live");
+    const published = beside(live.values, shown);
+    const isDraft = hasDraft(base) || !equal(bare(newest), bare(shown));
+    return {
+      operation: "publish",
+      status,
+      values: published,
+      claims: hasDraft(base) ? (held.liveClaims ?? []) : held.claims,
+      validFrom: base.liveFrom,
+      validTo: base.liveTo,
+      live: "publish",
+      updates: true,
+      ...(isDraft
+        ? {
+            draft: {
+              ...{ values, claims: held.claims, guards: [], unchanged: false },
+              ...{ validFrom: base.validFrom, validTo: base.validTo },
+            },
+          }
+        : {}),
+    };
+  }
+}
+
+/** Returns a value without members that are null. */
+function bare(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(bare);
+  if (!isObject(value)) return value;
+  return Object.fromEntries(
+    Object.entries(value).flatMap(([name, one]) => (one === null ? [] : [[name, bare(one)]])),
+  );
+}

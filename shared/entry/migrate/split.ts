@@ -1,0 +1,269 @@
+/**
+ * Makes entries of objects, for a definition that replaces an object by a reference to an entry of a new schema. Runs
+ * before the definition is active, while clients write. The new schema is not served yet, so nobody sees its entries.
+ * Their ids follow from the objects, so a repetition changes only what has changed since.
+ */
+import { system } from "../../access/actor.ts";
+import { principalIn } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
+import { splitItems } from "../../definition/names/split.ts";
+import { validateValues } from "../../definition/validate.ts";
+import type { Deps } from "../../deps.ts";
+import { AppError, type Fault } from "../../kernel/errors.ts";
+import { storedPublished, withReservations } from "../index/entry-keys.ts";
+import { scanEntries } from "../index/scan-entries.ts";
+import { indexKeysOf, isUniqueKey, nameOfToken, parseKey } from "../model/index-keys.ts";
+import { storedInput } from "../model/known.ts";
+import { madeWithout, namedEntry, withNames } from "../model/names.ts";
+import { loadEntry, type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
+import { effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
+import { neededFaults } from "../values/needed.ts";
+import { commit } from "../write/commit.ts";
+import { planNew } from "../write/create.ts";
+import { deleteEntry } from "../write/delete.ts";
+import { unpublishEntry } from "../write/lifecycle.ts";
+import { retryOnConflict } from "../write/retry.ts";
+import { updateEntry } from "../write/update.ts";
+import type { LossyEntries } from "./publishing.ts";
+import { changedEntries, inParallel, LossList, type StepOf } from "./steps.ts";
+
+/** A revision of an entry to make. */
+interface Side {
+  values: Readonly<Record<string, unknown>>;
+  validFrom: string | null;
+  validTo: string | null;
+}
+
+/** An entry to make of an object. */
+interface Wanted {
+  id: string;
+  createdAt: string;
+  createdBy: string;
+  live?: Side;
+  draft?: Side;
+}
+
+/** What a dry run finds. */
+export interface SplitEffect {
+  /** Number of entries that the publication makes. */
+  makes: number;
+  /** Entries whose objects cannot become entries. */
+  lossy: LossyEntries | undefined;
+}
+
+/** The schemas that take part. */
+interface Schemas {
+  before: CompiledSchema;
+  after: CompiledSchema;
+  target: CompiledSchema;
+}
+
+function schemasOf({ from, to, home, step }: StepOf): Schemas {
+  const [before, after] = [schemaOf(from.compiled, home), schemaOf(to.compiled, home)];
+  const target = schemaOf(to.compiled, step.target);
+  if (before !== undefined && after !== undefined && target !== undefined) return { before, after, target };
+  throw new AppError("internal", "internal_error", "The schemas of a split are missing.");
+}
+
+/** Returns the objects of a revision by the ids of the entries that they become. */
+function objectsOf({ step }: StepOf, { before, after, target }: Schemas, stored: StoredSnapshot) {
+  const made = madeWithout(after, step.field, stored);
+  if (made === undefined) return new Map<string, Readonly<Record<string, unknown>>>();
+  const value = storedInput(before, withNames(before, stored).values)[step.source];
+  const items = splitItems({ id: stored.id, form: made.form }, value);
+  const known = (object: Readonly<Record<string, unknown>>) =>
+    Object.fromEntries(Object.entries(object).filter(([name]) => target.fields.has(name)));
+  return new Map(items.map(({ id, object }) => [id, known(object)]));
+}
+
+async function wantedOf(deps: Deps, place: StepOf, schemas: Schemas, entry: StoredEntry): Promise<Wanted[]> {
+  const head = effective(entry.head, deps.clock.now());
+  if (head.status === "DELETED") return [];
+  const live = head.publishedRevision === null ? null : await storedPublished(deps, entry);
+  const shown = live === null ? new Map() : objectsOf(place, schemas, live);
+  const newest = live !== null && !hasDraft(head) ? new Map() : objectsOf(place, schemas, head);
+  const window = { validFrom: head.validFrom, validTo: head.validTo };
+  const origin = { createdAt: head.createdAt, createdBy: head.createdBy };
+  return [...new Set([...shown.keys(), ...newest.keys()])].map((id) => ({
+    id,
+    ...origin,
+    ...(shown.has(id)
+      ? { live: { values: shown.get(id), validFrom: head.liveFrom, validTo: head.liveTo } }
+      : {}),
+    ...(newest.has(id) ? { draft: { values: newest.get(id), ...window } } : {}),
+  }));
+}
+
+/** Finds the entries that a split would make, and the objects that cannot become entries. Writes nothing. */
+export async function examineSplit(deps: Deps, place: StepOf): Promise<SplitEffect> {
+  const schemas = schemasOf(place);
+  const { target } = schemas;
+  const losses = new LossList();
+  const owners = new Map<string, string>();
+  let makes = 0;
+  for await (const page of scanEntries(deps, place.to.orb, place.home)) {
+    for (const entry of page) {
+      const wanted = await wantedOf(deps, place, schemas, entry);
+      makes += wanted.length;
+      const reasons = wanted.map(({ id, live, draft }) =>
+        Promise.all(
+          [live, draft].map((side) =>
+            side === undefined ? undefined : refusal(deps, target, { id, side, owners }),
+          ),
+        ),
+      );
+      const [reason] = (await Promise.all(reasons)).flat().filter((one) => one !== undefined);
+      if (reason !== undefined) losses.add(entry.head.id, reason);
+    }
+  }
+  return { makes, lossy: losses.found };
+}
+
+/** Returns why an object cannot become an entry. */
+async function refusal(
+  deps: Deps,
+  target: CompiledSchema,
+  { id, side, owners }: { id: string; side: Side; owners: Map<string, string> },
+): Promise<string | undefined> {
+  const place = `${target.module}/${target.id}`;
+  const checked = validateValues(target, side.values);
+  const [fault] = neededFaults(deps.clock, target, checked);
+  if (fault !== undefined) return `has an object that cannot become an entry of ${place}: ${told(fault)}`;
+  const keys = target.unique.length === 0 ? [] : await indexKeysOf(deps.config, target, checked.values);
+  for (const key of keys.filter(isUniqueKey)) {
+    const owner = owners.get(key) ?? id;
+    owners.set(key, owner);
+    if (owner !== id)
+      return `has an object whose ${nameOfToken(target, parseKey(key).field)} another object has too, but it is unique in ${place}`;
+  }
+  return undefined;
+}
+
+const told = ({ path, message }: Fault) =>
+  `${path.replace(/^\/values\//, "").replaceAll("/", ".")} ${message}`;
+
+/** Makes the entries of a split. */
+export class Split {
+  readonly #deps: Deps;
+  readonly #place: StepOf;
+  readonly #schemas: Schemas;
+  /** For each entry with objects, the ids of the entries that they became. */
+  readonly #made = new Map<string, readonly string[]>();
+
+  /** Ids of all entries that splits have made for the new schema. */
+  readonly #known: Set<string>;
+
+  /** @param known shared by all splits for the same new schema */
+  constructor(deps: Deps, place: StepOf, known: Set<string>) {
+    this.#deps = deps;
+    this.#place = place;
+    this.#schemas = schemasOf(place);
+    this.#known = known;
+  }
+
+  /** Makes the entries of all objects. @param by the definition to be, with the fence that writes expect now */
+  async makeAll(by: OrbContext): Promise<void> {
+    for await (const page of scanEntries(this.#deps, by.orb, this.#place.home))
+      await inParallel(page, (entry) => this.#make(by, entry));
+  }
+
+  /**
+   * Removes the entries of an interrupted split whose objects are gone. Call it after all splits have made theirs, and
+   * only if the new schema was never published.
+   */
+  async removeOthers(by: OrbContext): Promise<void> {
+    for await (const page of scanEntries(this.#deps, by.orb, this.#place.step.target))
+      await inParallel(page, async ({ head }) => {
+        if (!this.#known.has(head.id)) await this.#remove(by, head.id);
+      });
+  }
+
+  /** Makes the entries of the objects that were written after a sequence number, and removes those that are gone. */
+  async makeChanged(by: OrbContext, since: number): Promise<void> {
+    const { home } = this.#place;
+    for await (const page of changedEntries(this.#deps, by.orb, home, since))
+      await inParallel(page, (entry) => this.#make(by, entry));
+  }
+
+  async #make(by: OrbContext, entry: StoredEntry): Promise<void> {
+    const { id } = entry.head;
+    const wanted = await wantedOf(this.#deps, this.#place, this.#schemas, entry);
+    for (const one of wanted) {
+      await this.#ensure(by, one);
+      this.#known.add(one.id);
+    }
+    const now = wanted.map((one) => one.id);
+    for (const before of this.#made.get(id) ?? []) if (!now.includes(before)) await this.#remove(by, before);
+    this.#made.set(id, now);
+  }
+
+  #target({ orb, ...context }: OrbContext, id: string) {
+    const by = { orb, ...context };
+    return { orbId: orb, orb: by, id, schema: this.#schemas.target, renew: async () => by };
+  }
+
+  async #remove(by: OrbContext, id: string): Promise<void> {
+    try {
+      await deleteEntry(this.#deps, system, { ...this.#target(by, id), force: true });
+    } catch (error) {
+      if (!(error instanceof AppError) || error.code !== "entry_not_found") throw error;
+    }
+  }
+
+  /** Creates an entry, or gives it the values that its object has now. */
+  async #ensure(by: OrbContext, wanted: Wanted): Promise<void> {
+    const deps = this.#deps;
+    const { target: schema } = this.#schemas;
+    const found = await retryOnConflict(deps, by.orb, async () => {
+      const stored = await loadEntry(deps, by.orb, wanted.id, schema);
+      if (stored !== null) return namedEntry(by.compiled, stored);
+      await this.#create(by, wanted);
+      return undefined;
+    });
+    if (found === undefined && (wanted.live === undefined || wanted.draft === undefined)) return;
+    if (found?.head.status === "DELETED") throw deleted(schema, wanted.id);
+    const target = this.#target(by, wanted.id);
+    // Fields that the object does not have stay as they are.
+    const kept = Object.entries(found === undefined ? {} : storedInput(schema, found.head.values)).filter(
+      ([name]) => !this.#hasMember(name),
+    );
+    const content = ({ values, ...window }: Side) => ({
+      ...window,
+      values: { ...Object.fromEntries(kept), ...values },
+      skipsUnchanged: true,
+    });
+    if (found !== undefined && wanted.live !== undefined)
+      await updateEntry(deps, system, { ...target, ...content(wanted.live), publish: true });
+    const isLive = found !== undefined && effective(found.head, deps.clock.now()).publishedRevision !== null;
+    if (isLive && wanted.live === undefined) await unpublishEntry(deps, system, target);
+    if (wanted.draft !== undefined) await updateEntry(deps, system, { ...target, ...content(wanted.draft) });
+  }
+
+  #hasMember(name: string): boolean {
+    const { before } = this.#schemas;
+    return before.fields.get(this.#place.step.source)?.shapes?.get("")?.has(name) === true;
+  }
+
+  async #create(by: OrbContext, { id, live, draft, createdAt, createdBy }: Wanted): Promise<void> {
+    const deps = this.#deps;
+    const { target: schema } = this.#schemas;
+    const side = live ?? draft;
+    if (side === undefined) return;
+    const caller = principalIn(system, by.orb, by.compiled);
+    const entry = {
+      ...{ module: schema.module, schema: schema.id, publish: live !== undefined },
+      ...side,
+      origin: { createdAt, createdBy },
+    };
+    const write = await planNew(deps, caller, by, schema, entry, id, { hooks: false });
+    await commit(deps, by, await withReservations(deps, by, schema, write), { atomic: true });
+  }
+}
+
+function deleted({ module, id: schema }: CompiledSchema, id: string): AppError {
+  return new AppError(
+    "conflict",
+    "incompatible_change",
+    `An object became the entry ${id} of ${module}/${schema} earlier, and that entry was deleted. Give the reference another name.`,
+  );
+}

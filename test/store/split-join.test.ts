@@ -1,0 +1,386 @@
+/** An object becomes entries of another schema with a reference, and back, while clients write. */
+import { expect, it } from "vitest";
+import { homeOf } from "../../shared/definition/document/home.ts";
+import { definitionFor } from "../../shared/definition/stored/live.ts";
+import { publishedOf } from "../../shared/entry/index/entry-keys.ts";
+import {
+  createEntry,
+  deleteEntry,
+  loadEntry,
+  unpublishEntry,
+  updateEntry,
+} from "../../shared/entry/index.ts";
+import { namedEntry } from "../../shared/entry/model/names.ts";
+import { schemaOf } from "../../shared/entry/model/resolve.ts";
+import { effective } from "../../shared/entry/model/snapshot.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
+import { streams, subjects } from "../../shared/store/subjects.ts";
+import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
+import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
+import { testRandom } from "../support/random.ts";
+
+const { deps, store } = await fileDeps();
+
+type Field = { name: string; type: string } & Record<string, unknown>;
+const title: Field = { name: "title", type: "string" };
+const name: Field = { name: "name", type: "string", required: true };
+const mail: Field = { name: "mail", type: "string" };
+const info: Field = { name: "info", type: "object", fields: [name, mail] };
+const infos: Field = { ...info, list: true };
+const person = { id: "person", fields: [name, mail] };
+
+/** @param more further schemas */
+const document = (id: string, fields: Field[], more: object[] = [], access?: object) => ({
+  id,
+  modules: [
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [{ id: "article", fields, ...(access === undefined ? {} : { access }) }, ...more],
+    },
+  ],
+});
+const reference = (id: string, more: object = {}): Field => ({
+  name: "author",
+  type: "reference",
+  ref: `${id}/news/person`,
+  from: { entry: "info" },
+  ...more,
+});
+const whole = (id: string, list = false) => document(id, [title, list ? infos : info]);
+const split = (id: string, list = false) =>
+  document(id, [title, reference(id, list ? { list } : {})], [person]);
+
+let number = 0;
+const fresh = async (list = false) => {
+  const id = `split-${++number}`;
+  await createOrb(deps, admin, { document: whole(id, list), publish: true });
+  return id;
+};
+const activate = (orb: string, to: object, on: TestDeps = deps, force = false) =>
+  updateOrb(on, admin, { orb, document: to, publish: true, force });
+const live = async (orb: string) => {
+  const found = await definitionFor(deps, orb);
+  if (found === null) throw new Error("the orb is published");
+  return found;
+};
+const create = async (orb: string, values: object, publish = true) => {
+  const made = await createEntry(deps, admin, {
+    ...{ orbId: orb, orb: await live(orb), module: "news", schema: "article", values, publish },
+  });
+  return made.snapshot.id;
+};
+const target = async (orb: string, id: string) => ({ orbId: orb, orb: await live(orb), id });
+const update = async (orb: string, id: string, values: object, publish = true) =>
+  updateEntry(deps, admin, { ...(await target(orb, id)), values, merge: true, publish });
+
+/** Returns the values that readers see of an entry, and those of its newest revision. */
+async function shown(orb: string, id: string) {
+  const { compiled } = await live(orb);
+  const entry = namedEntry(compiled, await loadEntry(deps, orb, id));
+  if (entry === null || entry.head.status === "DELETED") return undefined;
+  const head = effective(entry.head, Date.now());
+  const schema = schemaOf(compiled, entry.address);
+  const published = await publishedOf(deps, schema, { ...entry, head });
+  const known = (values: Record<string, unknown> | undefined) =>
+    values && Object.fromEntries(Object.entries(values).filter(([one]) => schema?.fields.has(one)));
+  return { live: known(published?.values), newest: known(head.values) };
+}
+const author = async (orb: string, id: string) => {
+  const found = (await shown(orb, id))?.newest?.author;
+  if (typeof found !== "string") throw new Error("the entry has an author");
+  return found;
+};
+
+const authors = async (orb: string, id: string) =>
+  [(await shown(orb, id))?.live?.author ?? []].flat().map(String);
+
+it("makes an entry of each object, with the drafts, and refers to it without a new revision", async () => {
+  const orb = await fresh();
+  const both = await create(orb, { title: "A", info: { name: "Ann", mail: "a@x" } });
+  await update(orb, both, { info: { name: "Anna" } }, false);
+  const draft = await create(orb, { info: { name: "Bo" } }, false);
+  const none = await create(orb, { title: "C" });
+  const before = await loadEntry(deps, orb, both);
+  const dry = await tryUpdate(deps, admin, { orb, document: split(orb) });
+  expect(dry.refused).toBe(false);
+  expect(dry.impact.changes.find(({ code }) => code === "split_field")).toMatchObject({ makes: 2 });
+  await activate(orb, split(orb));
+  expect((await loadEntry(deps, orb, both))?.seq).toBe(before?.seq);
+  expect(await shown(orb, await author(orb, both))).toEqual({
+    live: { name: "Ann", mail: "a@x" },
+    newest: { name: "Anna", mail: "a@x" },
+  });
+  expect(await shown(orb, await author(orb, draft))).toEqual({ live: undefined, newest: { name: "Bo" } });
+  expect((await shown(orb, none))?.newest).toEqual({ title: "C" });
+  // The reference protects its entry.
+  const failure = await failureOf(deleteEntry(deps, admin, await target(orb, await author(orb, both))));
+  expect(failure.kind).toBe("conflict");
+});
+
+it("brings the values back with the earlier document, also those that were written meanwhile", async () => {
+  const orb = await fresh();
+  const kept = await create(orb, { title: "A", info: { name: "Ann" } });
+  const edited = await create(orb, { title: "B", info: { name: "Bo" } });
+  const written = await create(orb, { title: "C", info: { name: "Cy" } });
+  const cleared = await create(orb, { title: "D", info: { name: "Di" } });
+  await activate(orb, split(orb));
+  const before = await loadEntry(deps, orb, kept);
+  await update(orb, await author(orb, edited), { mail: "b@x" });
+  await update(orb, written, { title: "C2" });
+  await update(orb, await author(orb, written), { name: "Cyd" }, false);
+  await update(orb, cleared, { author: null });
+  const failure = await failureOf(activate(orb, whole(orb)));
+  // The entry of the reference that was cleared has no place in the earlier document.
+  expect(failure.code).toBe("incompatible_change");
+  await activate(orb, whole(orb), deps, true);
+  expect((await loadEntry(deps, orb, kept))?.seq).toBe(before?.seq);
+  expect((await shown(orb, kept))?.live).toEqual({ title: "A", info: { name: "Ann" } });
+  expect((await shown(orb, edited))?.live).toEqual({ title: "B", info: { name: "Bo", mail: "b@x" } });
+  expect(await shown(orb, written)).toEqual({
+    live: { title: "C2", info: { name: "Cy" } },
+    newest: { title: "C2", info: { name: "Cyd" } },
+  });
+  expect((await shown(orb, cleared))?.newest).toEqual({ title: "D" });
+  await update(orb, kept, { info: { name: "Ada" } });
+  await activate(orb, split(orb));
+  expect((await shown(orb, await author(orb, kept)))?.live).toEqual({ name: "Ada" });
+  expect(await shown(orb, await author(orb, written))).toMatchObject({ newest: { name: "Cyd" } });
+});
+
+it("takes the schema away with the reference if all its entries become objects", async () => {
+  const orb = await fresh();
+  const id = await create(orb, { info: { name: "Ann" } });
+  await activate(orb, split(orb));
+  await activate(orb, whole(orb));
+  expect((await shown(orb, id))?.live).toEqual({ info: { name: "Ann" } });
+});
+
+it("splits lists, and joins them with the keys of their items", async () => {
+  const orb = await fresh(true);
+  const items = [
+    { _key: "k1", name: "Ann" },
+    { _key: "k2", name: "Bo" },
+  ];
+  const id = await create(orb, { info: items });
+  const turned = await create(orb, { info: items });
+  await activate(orb, split(orb, true));
+  const ids = await authors(orb, id);
+  expect(ids).toHaveLength(2);
+  await update(orb, ids[0] ?? "", { name: "Anna" });
+  const others = (await authors(orb, turned)).toReversed();
+  await update(orb, turned, { author: others });
+  await activate(orb, whole(orb, true));
+  expect((await shown(orb, id))?.live).toEqual({
+    info: [
+      { _key: "k1", name: "Anna" },
+      { _key: "k2", name: "Bo" },
+    ],
+  });
+  // A write after the split has dropped the objects, and so the keys.
+  expect((await shown(orb, turned))?.live).toEqual({
+    info: [
+      { _key: others[0], name: "Bo" },
+      { _key: others[1], name: "Ann" },
+    ],
+  });
+});
+
+it("makes entries of two objects in one schema", async () => {
+  const orb = `split-${++number}`;
+  const both = (fields: Field[], more: object[] = []) => document(orb, fields, more);
+  const second = { ...info, name: "editorInfo" };
+  await createOrb(deps, admin, { document: both([info, second]), publish: true });
+  const id = await create(orb, { info: { name: "Ann" }, editorInfo: { name: "Ed" } });
+  const editor = reference(orb, { name: "editor", from: { entry: "editorInfo" } });
+  await activate(orb, both([reference(orb), editor], [person]));
+  const { author: ann, editor: ed } = (await shown(orb, id))?.live ?? {};
+  expect((await shown(orb, String(ann)))?.live).toEqual({ name: "Ann" });
+  expect((await shown(orb, String(ed)))?.live).toEqual({ name: "Ed" });
+});
+
+it("joins entries that never were objects", async () => {
+  const orb = `split-${++number}`;
+  const plain = { name: "author", type: "reference", ref: `${orb}/news/person` };
+  await createOrb(deps, admin, { document: document(orb, [title, plain], [person]), publish: true });
+  const made = await createEntry(deps, admin, {
+    ...{
+      orbId: orb,
+      orb: await live(orb),
+      module: "news",
+      schema: "person",
+      values: { name: "Ann" },
+      publish: true,
+    },
+  });
+  const id = await create(orb, { author: made.snapshot.id });
+  const joined = document(orb, [title, { ...info, from: { reference: "author" } }], [person]);
+  await activate(orb, joined);
+  expect((await shown(orb, id))?.live).toEqual({ info: { name: "Ann" } });
+  expect((await shown(orb, made.snapshot.id))?.live).toEqual({ name: "Ann" });
+});
+
+it.each([
+  [
+    "readers of the new schema who may not read the object",
+    (orb: string) => document(orb, [title, reference(orb)], [person], { read: "admin" }),
+    /other callers could read/,
+  ],
+  [
+    "a schema that is published already",
+    (orb: string) => document(orb, [title, reference(orb, { ref: `${orb}/news/article` })]),
+    /published already/,
+  ],
+  [
+    "a schema that lacks a field of the object",
+    (orb: string) => document(orb, [title, reference(orb)], [{ ...person, fields: [name] }]),
+    /needs a field mail/,
+  ],
+  [
+    "a list of references for one object",
+    (orb: string) => document(orb, [title, reference(orb, { list: true })], [person]),
+    /both must be lists/,
+  ],
+])("refuses %s", async (_, to, message) => {
+  const orb = await fresh();
+  await create(orb, { info: { name: "Ann" } });
+  const failure = await failureOf(activate(orb, to(orb)));
+  expect(failure.message).toMatch(message);
+});
+
+it("names the objects that cannot become entries, and makes none", async () => {
+  const orb = await fresh();
+  const ann = await create(orb, { info: { name: "Ann" } });
+  const long = await create(orb, { info: { name: "Annabel" } });
+  const short = { ...person, fields: [{ ...name, max: 3 }, mail] };
+  const failure = await failureOf(activate(orb, document(orb, [title, reference(orb)], [short])));
+  expect(failure.message).toContain(`${long} has an object that cannot become an entry of news/person: name`);
+  const again = await create(orb, { info: { name: "Ann" } });
+  const unique = { ...person, fields: [{ ...name, unique: true }, mail] };
+  const shared = await failureOf(activate(orb, document(orb, [title, reference(orb)], [unique])));
+  expect(shared.message).toContain("whose name another object has too");
+  expect([ann, again].some((id) => shared.message.includes(id))).toBe(true);
+});
+
+/** Runs a publication, and a write of a client before its call with a number. Returns whether the write was accepted. */
+async function racing(orb: string, to: object, write: () => Promise<unknown>, at: number) {
+  let written: Promise<boolean> | undefined;
+  const counted = countingStore(store, async (_call, index) => {
+    if (index < at) return;
+    written ??= write().then(
+      () => true,
+      () => false,
+    );
+    await written;
+  });
+  await activate(orb, to, { ...deps, store: counted.store } as TestDeps, true);
+  return written;
+}
+
+it("loses no write that meets the publication at any of its steps", async () => {
+  for (let at = 0; ; at += 2) {
+    const orb = await fresh();
+    const id = await create(orb, { title: "A", info: { name: "Ann" } });
+    const other = await create(orb, { title: "B", info: { name: "Bo" } });
+    const split1 = await racing(orb, split(orb), () => update(orb, id, { info: { name: "Anna" } }), at);
+    const ann = await author(orb, id);
+    expect((await shown(orb, ann))?.live?.name).toBe(split1 === true ? "Anna" : "Ann");
+    const joined = await racing(orb, whole(orb), () => update(orb, ann, { name: "Anne" }), at);
+    const name = joined === true ? "Anne" : split1 === true ? "Anna" : "Ann";
+    expect((await shown(orb, id))?.live?.info).toEqual({ name });
+    const hide = async () => unpublishEntry(deps, admin, await target(orb, other));
+    const hidden = await racing(orb, split(orb), hide, at);
+    const bo = await shown(orb, await author(orb, other));
+    expect(bo?.newest).toEqual({ name: "Bo" });
+    // A client that unpublishes the article after the publication leaves its author public.
+    if (hidden === undefined) expect(bo?.live).toEqual({ name: "Bo" });
+    if (split1 === undefined && joined === undefined && hidden === undefined) return;
+  }
+});
+
+it("finishes a publication that crashed at any of its steps", async () => {
+  for (let step = 0; ; step += 2) {
+    const orb = await fresh();
+    const id = await create(orb, { info: { name: "Ann" } });
+    const gone = await create(orb, { info: { name: "Bo" } });
+    const crashes = async (to: object) => {
+      try {
+        await activate(orb, to, { ...deps, store: stoppingStore(store, step) } as TestDeps, true);
+        return false;
+      } catch (error) {
+        if (!(error instanceof Stopped)) throw error;
+        return true;
+      }
+    };
+    const crashed = await crashes(split(orb));
+    // The next write finishes a publication that was committed. Then it has to use the new names.
+    const isOld = await update(orb, id, { info: { name: "Anna" } }).then(
+      () => true,
+      () => false,
+    );
+    if (isOld) await deleteEntry(deps, admin, await target(orb, gone));
+    await activate(orb, split(orb));
+    const ann = await author(orb, id);
+    const expected = (await shown(orb, ann))?.live?.name;
+    expect(["Ann", "Anna"]).toContain(expected);
+    const index = subjects.schemaIndex({ orb, ...homeOf("CONTENT", "person") });
+    const people = await store.scan(streams.orb(orb), index, {
+      ...{ fromSeq: 1, limit: 10, maxBytes: 2 ** 20 },
+    });
+    const there = people.messages.filter(({ size }) => size > 0).length;
+    expect(there).toBe((await shown(orb, gone)) === undefined ? 1 : 2);
+    await update(orb, ann, { mail: "a@x" });
+    const crashedBack = await crashes(whole(orb));
+    await activate(orb, whole(orb), deps, true);
+    expect((await shown(orb, id))?.live?.info).toEqual({ name: expected, mail: "a@x" });
+    if (!crashed && !crashedBack) return;
+  }
+});
+
+it("shows in each shape what was written in it, after random changes of the document", async () => {
+  const random = testRandom();
+  for (let run = 0; run < 6; run++) {
+    const list = random.below(2) === 0;
+    const orb = await fresh(list);
+    let isSplit = false;
+    const model = new Map<string, { title?: string; names: string[] }>();
+    for (let step = 0; step < 14; step++) {
+      const act = random.below(5);
+      const id = model.size === 0 ? undefined : random.pick([...model.keys()]);
+      if (act === 0) {
+        isSplit = !isSplit;
+        await activate(orb, isSplit ? split(orb, list) : whole(orb, list), deps, true);
+      } else if (act === 1 && !isSplit) {
+        const names = Array.from({ length: list ? random.below(3) : 1 }, (_, at) => `n${step}-${at}`);
+        const value = names.map((one) => ({ name: one }));
+        model.set(await create(orb, { info: list ? value : value[0] }), { names });
+      } else if (id !== undefined && act === 2) {
+        await update(orb, id, { title: `t${step}` });
+        (model.get(id) ?? { names: [] }).title = `t${step}`;
+      } else if (id !== undefined && !isSplit) {
+        const names = [`w${step}`];
+        await update(orb, id, { info: list ? [{ name: names[0] }] : { name: names[0] } });
+        model.set(id, { ...model.get(id), names });
+      } else if (id !== undefined) {
+        const ids = [(await shown(orb, id))?.live?.author ?? []].flat() as string[];
+        if (ids[0] === undefined) continue;
+        await update(orb, ids[0], { name: `e${step}` });
+        const known = model.get(id);
+        if (known !== undefined) known.names = [`e${step}`, ...known.names.slice(1)];
+      }
+      for (const [one, expected] of model) {
+        const values = (await shown(orb, one))?.live ?? {};
+        const objects = isSplit
+          ? await Promise.all(
+              ([values.author ?? []].flat() as string[]).map(async (each) => (await shown(orb, each))?.live),
+            )
+          : ([values.info ?? []].flat() as Record<string, unknown>[]);
+        expect({ title: values.title, names: objects.map((each) => each?.name) }).toEqual({
+          title: expected.title,
+          names: expected.names,
+        });
+      }
+    }
+  }
+});
