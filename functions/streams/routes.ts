@@ -1,25 +1,20 @@
 /** Serves streams over one broker connection per request, or redirects to the streams process if one exists. */
 import { z } from "@hono/zod-openapi";
-import type { Context, MiddlewareHandler } from "hono";
-import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
+import type { MiddlewareHandler } from "hono";
 import { listerOf, readerOf, requireReadable } from "../../shared/streams/caller.ts";
 import { authenticateReader } from "../../shared/streams/credentials.ts";
 import { parseQuery, single } from "../../shared/streams/protocol/query.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
-import { toResponse } from "../../shared/streams/response.ts";
 import { listStreams, STREAM_VARY, serveStream } from "../../shared/streams/serve.ts";
-import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { ANY_SESSION, IfNoneMatch, json } from "../http/schemas.ts";
 import { credentialsOf } from "../middleware/session.ts";
-import { type AppEnv, holdConnection } from "../request/context.ts";
+import type { AppEnv } from "../request/context.ts";
+import { handOver, serveReader } from "./reader.ts";
 
 /** Maximum size of a page of messages. It is small, because Workers limit the processor time of a request. */
 const PAGE_LIMIT = { messages: 2000, bytes: 1_000_000 };
-
-/** Milliseconds between two keep-alive messages. Only a write shows the runtime that the client has disconnected. */
-const KEEP_ALIVE_MS = 2_000;
 
 /** Accepts any value. `shared/streams` validates it, so that the functions and the streams process report the same errors. */
 const parameter = (description: string, more: { example?: string; pattern?: string } = {}) =>
@@ -138,67 +133,33 @@ const read = defineRoute({
   problems: [400, 401, 404, 410, 429],
 });
 
-/** Redirects to the streams process, with a ticket that identifies the caller. */
-async function handOver(c: Context<AppEnv>, streamsUrl: string, name: string): Promise<Response> {
-  const { config, clock } = c.var.deps;
-  const caller = await readerOf(c.var.deps, c.var.actor);
-  const ticket = await issueTicket(config, c.var.actor, name, clock.now(), caller);
-  const target = new URL(c.req.url);
-  target.searchParams.delete("realm");
-  target.searchParams.set(TICKET, ticket);
-  const location = `${streamsUrl.replace(/\/+$/, "")}/api/streams/${encodeURIComponent(name)}${target.search}`;
-  return c.body(null, 307, { location, "cache-control": "no-store" });
-}
-
 export function streamsRoutes() {
   const router = newRouter();
   router.use("/api/streams/*", varies);
   for (const path of ["/api/streams/", "/api/streams"] as const) {
     router.openapi(list(path), async (c) => {
-      const { deps } = c.var;
-      if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, "");
+      const { deps, actor } = c.var;
+      const { streamsUrl } = deps.config;
+      if (streamsUrl !== undefined)
+        return await handOver(c, actor, { streamsUrl, path: "/api/streams/", name: "" });
       return c.json(await listStreams(new Hub(deps.store)), 200);
     });
   }
   router.openapi(read, async (c) => {
     const { deps, actor } = c.var;
     const { name } = c.req.valid("param");
-    if (deps.config.streamsUrl !== undefined) return await handOver(c, deps.config.streamsUrl, name);
-    const caller = await readerOf(deps, actor);
-    const { signal, method, url } = c.req.raw;
-    const readers: (() => Promise<void>)[] = [];
-    const hub = new Hub(deps.store, {
-      limits: { page: PAGE_LIMIT },
-      times: { longPollMs: deps.config.longPollMs, keepAliveMs: KEEP_ALIVE_MS },
-      now: deps.clock.now,
-      admitToOrb: async (orb) => void readers.push(await takeOrbReader(deps, orb)),
+    const { streamsUrl } = deps.config;
+    if (streamsUrl !== undefined)
+      return await handOver(c, actor, { streamsUrl, path: `/api/streams/${encodeURIComponent(name)}`, name });
+    const method = c.req.method === "HEAD" ? "HEAD" : "GET";
+    const { searchParams: params } = new URL(c.req.url);
+    const header = (wanted: string) => c.req.header(wanted);
+    const { mode } = parseQuery(params, header("last-event-id"));
+    const waits = method === "GET" && mode !== "catch-up";
+    return await serveReader(c, actor, { waits, limits: { page: PAGE_LIMIT } }, async (hub) => {
+      const request = { method, name, params, header, signal: c.req.raw.signal } as const;
+      return serveStream(hub, request, await readerOf(deps, actor));
     });
-    const release = holdConnection(c);
-    const ended = (): void => {
-      hub.close();
-      void Promise.all(readers.map((remove) => remove()))
-        .catch((error: unknown) =>
-          deps.log.warn("a finished reader could not be removed from the count", { error: String(error) }),
-        )
-        .finally(release);
-    };
-    try {
-      const request = {
-        method: method === "HEAD" ? ("HEAD" as const) : ("GET" as const),
-        name,
-        params: new URL(url).searchParams,
-        header: (wanted: string) => c.req.header(wanted),
-        signal,
-      };
-      const { mode } = parseQuery(request.params, request.header("last-event-id"));
-      if (method !== "HEAD" && mode !== "catch-up")
-        readers.push(await takeReader(deps, actor, caller.userId));
-      const answer = await serveStream(hub, request, caller);
-      return toResponse(answer, signal, ended);
-    } catch (error) {
-      ended();
-      throw error;
-    }
   });
   return router;
 }
