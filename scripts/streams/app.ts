@@ -67,7 +67,7 @@ export class StreamsApp {
   readonly #events = new WeakMap<ServerResponse, Events>();
   readonly #readers = new Set<OpenReader>();
   /** Requests that wait for messages. They get a response immediately when the process stops. */
-  readonly #waiting = new Set<AbortController>();
+  readonly #waiting = new Map<ServerResponse, AbortController>();
   #stopping = false;
 
   constructor({ store, hub }: Pick<StreamsOptions, "store" | "hub">) {
@@ -92,6 +92,7 @@ export class StreamsApp {
       const response = await app.fetch(request, { ...connection });
       const events = this.#events.get(outgoing);
       if (events === undefined) return response;
+      this.#events.delete(outgoing);
       await this.#send(events, connection, Object.fromEntries(response.headers));
       return RESPONSE_ALREADY_SENT;
     });
@@ -100,7 +101,7 @@ export class StreamsApp {
   /** Rejects new requests, and ends the wait of requests that wait for messages. */
   refuse(): void {
     this.#stopping = true;
-    for (const request of this.#waiting) request.abort();
+    for (const request of this.#waiting.values()) request.abort();
   }
 
   endStreams(): void {
@@ -172,19 +173,25 @@ export class StreamsApp {
     return c.json(await listStreams(this.#hub));
   }
 
+  /** Returns a signal that is aborted when the client disconnects, or the process stops. */
+  #signalOf(outgoing: ServerResponse): AbortSignal {
+    const gone = new AbortController();
+    this.#waiting.set(outgoing, gone);
+    outgoing.once("close", () => {
+      this.#waiting.delete(outgoing);
+      gone.abort();
+    });
+    return gone.signal;
+  }
+
   async #stream(c: C, name: string): Promise<Response> {
     c.set("route", "/api/streams/{name}");
     const { outgoing } = connectionOf(c);
-    const gone = new AbortController();
-    this.#waiting.add(gone);
-    outgoing.once("close", () => {
-      this.#waiting.delete(gone);
-      gone.abort();
-    });
+    const signal = this.#signalOf(outgoing);
     const params = paramsOf(c);
     const caller = await this.#callerOf(c, params, name);
     const header = (wanted: string) => c.req.header(wanted);
-    const asked = { method: methodOf(c), name, params, header, signal: gone.signal } as const;
+    const asked = { method: methodOf(c), name, params, header, signal } as const;
     const answer = await serveStream(this.#hub, asked, caller).catch((error: unknown) => {
       // A page was refused because its client has disconnected. Do not report that as a failure of the broker.
       if (outgoing.destroyed) return NO_ONE;
@@ -224,6 +231,9 @@ export class StreamsApp {
     headers: Record<string, string>,
   ): Promise<void> {
     const socket = await beginStream(incoming, outgoing, headers);
+    // The response waits no longer. Its listeners would keep the request in memory for as long as it is open.
+    this.#waiting.delete(outgoing);
+    outgoing.removeAllListeners("close");
     const started = Date.now();
     const reader: OpenReader = answer.start(socketSink(socket), (reason) => {
       this.#readers.delete(reader);
