@@ -22,7 +22,7 @@ import { type Stoppable, stopRequest, untilStopped } from "./process/stop.ts";
 
 const say = (line: string) => console.error(line);
 
-const OWN = ["HOST_CACHE_MIB", "HOST_CACHE_FILE_MIB", "HOST_CONTENT_MIB", "HOST_DRAIN_SECONDS"];
+const OWN = ["HOST_CACHE_MIB", "HOST_CONTENT_MIB", "HOST_DRAIN_SECONDS"];
 
 function ownVariables(): Record<string, string> {
   return Object.fromEntries(OWN.flatMap((name) => (process.env[name] ? [[name, process.env[name]]] : [])));

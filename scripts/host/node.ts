@@ -28,7 +28,6 @@ import { sendContent } from "./content/send.ts";
 import type { Functions, FunctionsOptions } from "./functions.ts";
 import { RecordedResponse } from "./response.ts";
 import { ResponseCache } from "./response-cache.ts";
-import { ResponseFile } from "./response-file.ts";
 import { drainMs, Shutdown } from "./shutdown.ts";
 import { openSocket } from "./socket.ts";
 
@@ -39,10 +38,7 @@ import { openSocket } from "./socket.ts";
 const READING_BYTES = 16 * 1024 * 1024;
 
 /** Default of the setting HOST_CACHE_MIB: MiB of memory for caches. */
-const CACHE_MIB = 8;
-
-/** Default of the setting HOST_CACHE_FILE_MIB: MiB of the file that caches responses. */
-const FILE_MIB = 128;
+const CACHE_MIB = 128;
 
 /** Default of the setting HOST_CONTENT_MIB: MiB of the file that caches the content of uploaded files. */
 const CONTENT_MIB = 256;
@@ -131,9 +127,8 @@ function appListener(host: Host): ReturnType<typeof getRequestListener> {
 export async function serveNode(options: FunctionsOptions): Promise<NodeFunctions> {
   const settings = readSettings(options.bindings);
   const behindProxy = options.bindings.TRUST_PROXY === "true";
-  const { HOST_CACHE_MIB, HOST_CACHE_FILE_MIB, HOST_CONTENT_MIB } = options.bindings;
+  const { HOST_CACHE_MIB, HOST_CONTENT_MIB } = options.bindings;
   const memory = bytesOf("HOST_CACHE_MIB", HOST_CACHE_MIB, CACHE_MIB, 1);
-  const fileBytes = bytesOf("HOST_CACHE_FILE_MIB", HOST_CACHE_FILE_MIB, FILE_MIB, 0);
   const contentBytes = bytesOf("HOST_CONTENT_MIB", HOST_CONTENT_MIB, CONTENT_MIB, 0);
   const log = consoleLog(settings.logLevel, {}, options.log);
   const store = openCachedStore(
@@ -147,12 +142,11 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
       },
     },
     // The other quarter of the cache memory is for complete responses.
-    { maxBytes: memory * 0.75, onStored: (subject) => answers.stored(subject) },
+    { maxBytes: memory * 0.75 },
   );
   const noFile = (error: unknown) => log.warn("a file of the cache cannot be used", { error: String(error) });
-  const file = fileBytes === 0 ? undefined : new ResponseFile(fileBytes, noFile);
   const content = contentBytes === 0 ? undefined : new ContentFile(contentBytes, CHUNK_BYTES, noFile);
-  const answers = new ResponseCache(() => host, memory * 0.25, file);
+  const answers = new ResponseCache(() => host, memory * 0.25);
   const counts = new RequestCounts();
   const programs = programsIn(options.programs);
   const images = openImages(programs.imageThread, programs.images);
@@ -205,7 +199,6 @@ export async function serveNode(options: FunctionsOptions): Promise<NodeFunction
   const letGo = async () => {
     await images.stop();
     await store.close();
-    file?.close();
     content?.close();
   };
   await listen(server, options.port, options.host).catch(async (error: unknown) => {

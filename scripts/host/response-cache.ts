@@ -1,7 +1,7 @@
 /**
- * Caches responses to anonymous reads until the data that they depend on changes. A response that contains one entry
- * goes to a file. Any other response goes to memory when it is requested a second time. The content of an uploaded file
- * stays in the cache of chunks, so only the headers of its response take memory here.
+ * Caches responses to anonymous reads until the data that they depend on changes. A response goes to memory when it is
+ * requested a second time. The content of an uploaded file stays in the cache of chunks, so only the headers of its
+ * response take memory here.
  */
 import type { IncomingMessage, OutgoingHttpHeaders, ServerResponse } from "node:http";
 import type { Context } from "hono";
@@ -10,15 +10,9 @@ import { type AppEnv, type Host, logOf, recordFinished } from "../../functions/r
 import { namesOf } from "../../functions/request/log.ts";
 import type { KeptContent } from "../../shared/deps.ts";
 import { BoundedMap } from "../../shared/kernel/bounded-map.ts";
-import {
-  DependencyTracker,
-  type EntryDependencies,
-  type Evictable,
-  SieveCache,
-} from "../../shared/store/cache/cached-store.ts";
+import { DependencyTracker, type Evictable, SieveCache } from "../../shared/store/cache/cached-store.ts";
 import { AdmissionFilter } from "./admission-filter.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
-import type { ResponseFile } from "./response-file.ts";
 import { type Head, headOf, type Keys, keysOf } from "./response-keys.ts";
 
 interface Answer {
@@ -34,16 +28,6 @@ interface CachedAnswer extends Omit<Answer, "body">, Evictable {
   dependencies: DependencyTracker;
 }
 
-/**
- * The common parts of several cached responses: their headers and the definition that they were made with. A new
- * definition invalidates all of them together.
- */
-interface Generation extends Pick<EntryDependencies, "definition" | "sources"> {
-  head: Head;
-  /** Ends when changes may have been missed. The cached responses are then invalid. */
-  epoch: EntryDependencies["message"]["epoch"];
-}
-
 /** Maximum number of URLs that the cache remembers because they were requested once. */
 const ASKED = 16_384;
 /** Estimated bytes of memory for each dependency and for each response, in addition to their text. */
@@ -51,47 +35,27 @@ const DEPENDENCY_BYTES = 72;
 const ANSWER_BYTES = 500;
 /** Maximum number of different sets of headers. An application needs about one for each language and origin. */
 const MOST_HEADS = 1_000;
-const MOST_GENERATIONS = 4_096;
 const CACHEABLE = "public, no-cache";
 
 export class ResponseCache {
   readonly #host: () => Host;
   readonly #maxBytes: number;
-  readonly #file: ResponseFile | undefined;
   readonly #cached: SieveCache<CachedAnswer>;
   readonly #heads = new BoundedMap<string, Head>(MOST_HEADS);
-  /**
-   * Generations by number, oldest first. A generation is what several responses share: headers and versions of data.
-   * The file stores only the number of a response's generation.
-   */
-  readonly #generations = new Map<number, Generation>();
-  /** For each set of response headers, the number of the newest generation. */
-  readonly #newest = new Map<string, number>();
-  #numbers = 0;
   /** Responses that are being created and may be cached. Other requests for the same response wait for them. */
   readonly #inFlight = new Map<string, Promise<void>>();
   readonly #admission = new AdmissionFilter(ASKED);
   #hits = 0;
 
-  /** @param file stores the responses that contain one entry */
-  constructor(host: () => Host, maxBytes: number, file?: ResponseFile) {
+  constructor(host: () => Host, maxBytes: number) {
     this.#host = host;
     this.#maxBytes = maxBytes;
-    this.#file = file;
     this.#cached = new SieveCache(maxBytes);
   }
 
-  /**
-   * Returns the number and bytes of responses in memory, the number of responses in the file (including invalid
-   * ones), and the number of requests that were answered from the cache.
-   */
-  get stats(): { answers: number; bytes: number; filed: number; given: number } {
-    const filed = this.#file?.answers ?? 0;
-    return { answers: this.#cached.size, bytes: this.#cached.bytes, filed, given: this.#hits };
-  }
-
-  stored(subject: string): void {
-    this.#file?.forget(subject);
+  /** Returns the number and bytes of the cached responses, and the number of requests that were answered with them. */
+  get stats(): { answers: number; bytes: number; given: number } {
+    return { answers: this.#cached.size, bytes: this.#cached.bytes, given: this.#hits };
   }
 
   /**
@@ -113,8 +77,7 @@ export class ResponseCache {
       });
       return;
     }
-    const again = this.#admission.admits(keys.spoken);
-    if (again || this.#file?.works === true) this.#record(keys, again, response);
+    if (this.#admission.admits(keys.spoken)) this.#record(keys, response);
     make();
   }
 
@@ -129,14 +92,7 @@ export class ResponseCache {
       }
       this.#cached.delete(key);
     }
-    const wanted = (number: number) => {
-      const generation = this.#generations.get(number);
-      return generation !== undefined && isValid(generation, now);
-    };
-    const filed = this.#file?.get(plain, wanted) ?? this.#file?.get(spoken, wanted);
-    const generation = filed === undefined ? undefined : this.#generations.get(filed.generation);
-    if (filed === undefined || generation === undefined) return undefined;
-    return { head: generation.head, etag: filed.etag, disposition: undefined, body: filed.body };
+    return undefined;
   }
 
   #send(
@@ -176,8 +132,14 @@ export class ResponseCache {
     return true;
   }
 
-  #record(keys: Keys, again: boolean, response: RecordedResponse): void {
-    let over: (() => void) | undefined;
+  #record(keys: Keys, response: RecordedResponse): void {
+    const { spoken } = keys;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    this.#inFlight.set(spoken, promise);
+    const over = () => {
+      if (this.#inFlight.get(spoken) === promise) this.#inFlight.delete(spoken);
+      resolve();
+    };
     const recorder: Recorder = {
       tracker: new DependencyTracker(),
       context: undefined,
@@ -188,20 +150,12 @@ export class ResponseCache {
           ? headers["cache-control"] === CACHEABLE
           : recorder.context?.get("keptContent") !== undefined),
       written: (headers, body) => {
-        this.#keep(keys, again, recorder, headers, body);
-        over?.();
+        this.#keep(keys, recorder, headers, body);
+        over();
       },
-      nothing: () => over?.(),
+      nothing: over,
     };
     response.recorder = recorder;
-    if (!again) return;
-    const { spoken } = keys;
-    const { promise, resolve } = Promise.withResolvers<void>();
-    this.#inFlight.set(spoken, promise);
-    over = () => {
-      if (this.#inFlight.get(spoken) === promise) this.#inFlight.delete(spoken);
-      resolve();
-    };
     // The event "close" follows every response, even a failed one.
     response.once("close", over);
   }
@@ -215,7 +169,6 @@ export class ResponseCache {
 
   #keep(
     { plain, spoken }: Keys,
-    again: boolean,
     { tracker, context }: Recorder,
     headers: OutgoingHttpHeaders,
     body: string | Buffer | KeptContent,
@@ -226,13 +179,6 @@ export class ResponseCache {
     const etag = text(headers.etag);
     const disposition = text(headers["content-disposition"]);
     const head = this.#sameHead(headOf(headers, context.get("route") ?? "", context.req.param("orbId")));
-    const mayFile = this.#file?.works === true && disposition === undefined;
-    const entry = mayFile ? tracker.entryDependencies() : undefined;
-    if (entry !== undefined && typeof body !== "function") {
-      const generation = this.#generationOf(head, entry);
-      if (this.#file?.put(key, entry.message.subject, generation, etag, body) === true) return;
-    }
-    if (!again) return;
     const held = typeof body === "string" ? Buffer.from(body) : body;
     const read = typeof held === "function" ? held : () => held;
     const own = typeof held === "function" ? (disposition?.length ?? 0) : held.length;
@@ -249,52 +195,6 @@ export class ResponseCache {
     this.#heads.set(head.key, head);
     return head;
   }
-
-  /**
-   * Returns the number of the newest generation of responses with these headers. If there is none or it is outdated,
-   * creates a new generation.
-   */
-  #generationOf(head: Head, { definition, message, sources }: EntryDependencies): number {
-    const generation: Generation = { head, definition, epoch: message.epoch, sources };
-    const last = this.#newest.get(head.key);
-    const before = last === undefined ? undefined : this.#generations.get(last);
-    if (last !== undefined && before !== undefined) {
-      if (sameDependencies(before, generation)) {
-        this.#generations.set(last, generation);
-        return last;
-      }
-      this.#generations.delete(last);
-    }
-    const [oldest] = this.#generations;
-    if (oldest !== undefined && this.#generations.size === MOST_GENERATIONS) {
-      this.#generations.delete(oldest[0]);
-      this.#newest.delete(oldest[1].head.key);
-    }
-    const number = this.#numbers++;
-    this.#generations.set(number, generation);
-    this.#newest.set(head.key, number);
-    return number;
-  }
-}
-
-function isValid({ definition, epoch, sources }: Generation, now: number): boolean {
-  if (!definition.valid || epoch.ended) return false;
-  for (const source of sources) source.lastUse = now;
-  return true;
-}
-
-/**
- * Returns whether two versions of a response depend on the same data. A definition counts as the same if it was only
- * read again.
- */
-function sameDependencies(a: Generation, b: Generation): boolean {
-  const [one, other] = [a.definition.message, b.definition.message];
-  return (
-    a.epoch === b.epoch &&
-    one?.seq === other?.seq &&
-    one?.subject === other?.subject &&
-    one?.epoch === other?.epoch
-  );
 }
 
 function text(header: OutgoingHttpHeaders[string]): string | undefined {

@@ -316,7 +316,7 @@ test("keeps the memory cache within its limit", async () => {
   const orb = await orbOf("bounded");
   const ids: string[] = [];
   for (let i = 0; i < 60; i++) ids.push(await published(orb, { body: `${i} ${"x".repeat(40_000)}` }));
-  await using without = await startNear(platform, { HOST_CACHE_FILE_MIB: "0" });
+  await using without = await startNear(platform, { HOST_CACHE_MIB: "8" });
   let most = 0;
   for (let variant = 0; variant < 5; variant++) {
     for (let round = 0; round < 3; round++) {
@@ -327,5 +327,4 @@ test("keeps the memory cache within its limit", async () => {
   }
   expect(most).toBeGreaterThan(1024 * 1024);
   expect(most).toBeLessThanOrEqual(2 * 1024 * 1024);
-  expect(without.host.answers().filed).toBe(0);
 });

@@ -33,7 +33,7 @@ import type { DependencyTracker } from "./dependencies.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
 import { StreamCache } from "./stream-cache.ts";
 
-export { DependencyTracker, type EntryDependencies } from "./dependencies.ts";
+export { DependencyTracker } from "./dependencies.ts";
 export type { CacheOptions, CacheStats } from "./options.ts";
 export { type Evictable, SieveCache } from "./sieve-cache.ts";
 

@@ -2,7 +2,6 @@
  * Dependency tracking: records which cached values a response was made from. A response cache may repeat the response
  * while all of them are unchanged.
  */
-import { DEFINITIONS } from "../subjects.ts";
 
 /**
  * A period in which this process received every message of a stream without a gap. When a message was missed, all
@@ -15,7 +14,6 @@ export interface Epoch {
 export interface Dependency {
   /** Whether the cached value is still current. */
   readonly valid: boolean;
-  readonly message?: { readonly subject: string; readonly seq: number; readonly epoch: Epoch };
 }
 
 export interface Source {
@@ -38,13 +36,6 @@ interface StreamDependencies {
    */
   whole: Dependency | undefined;
   fine: Dependency[] | undefined;
-}
-
-/** The stored data that a response about one entry depends on: the published definition and one message of the entry. */
-export interface EntryDependencies {
-  definition: Dependency;
-  message: NonNullable<Dependency["message"]>;
-  sources: readonly Source[];
 }
 
 export class DependencyTracker {
@@ -82,22 +73,6 @@ export class DependencyTracker {
   /** Sets the latest time until which the response may be repeated, in milliseconds since the epoch. */
   expires(time: number): void {
     this.#until = Math.min(this.#until, time);
-  }
-
-  entryDependencies(): EntryDependencies | undefined {
-    if (this.#uncacheable || this.#until !== Number.POSITIVE_INFINITY || this.#streams.size !== 2)
-      return undefined;
-    let definition: Dependency | undefined;
-    let message: Dependency["message"];
-    for (const [stream, { fine }] of this.#streams) {
-      const [first] = fine ?? [];
-      if (fine === undefined || first?.message === undefined || fine.some((other) => other !== first))
-        return undefined;
-      if (stream === DEFINITIONS) definition = first;
-      else message = first.message;
-    }
-    if (definition === undefined || message === undefined) return undefined;
-    return { definition, message, sources: [...this.#streams.values()].map(({ source }) => source) };
   }
 
   get size(): number {

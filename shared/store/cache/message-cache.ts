@@ -10,7 +10,6 @@ const JSON_FACTOR = 3;
 const parsed = (message: CachedMessage | null) => (message === null ? 0 : message.size * JSON_FACTOR);
 
 class CachedSubject implements Dependency, Evictable {
-  readonly subject: string;
   readonly seq: number;
   readonly epoch: Epoch;
   last: CachedMessage | null;
@@ -19,7 +18,6 @@ class CachedSubject implements Dependency, Evictable {
   #gone = false;
 
   constructor(subject: string, message: CachedMessage | null, epoch: Epoch, used: boolean) {
-    this.subject = subject;
     this.seq = message?.seq ?? 0;
     this.epoch = epoch;
     this.last = message;
@@ -29,9 +27,6 @@ class CachedSubject implements Dependency, Evictable {
 
   get valid(): boolean {
     return !this.#gone && !this.epoch.ended;
-  }
-  get message(): this {
-    return this;
   }
   shrink(): void {
     this.last?.forgetJson();

@@ -31,8 +31,6 @@ export interface CacheOptions {
   patienceMs?: number;
   /** Whether to freeze cached JSON objects, so that tests fail if code changes one. */
   freeze?: boolean;
-  /** Called with the subject of each new message in a cached stream. */
-  onStored?: (subject: string) => void;
 }
 
 export interface CacheStats {

@@ -43,7 +43,6 @@ export class StreamCache implements Listener {
       checkMs: options.checkMs ?? 1000,
       patienceMs: options.patienceMs ?? 2000,
       freeze: options.freeze ?? false,
-      onStored: options.onStored ?? (() => undefined),
     };
     this.#lastMessages = new LastMessages(store, this.#options);
     this.#indexes = new IndexCache(store, this.#options);
@@ -134,7 +133,6 @@ export class StreamCache implements Listener {
   stored(feed: Feed, message: Message): void {
     const { subject } = message;
     this.#lastMessages.apply(feed, message);
-    this.#options.onStored(subject);
     this.#indexes.apply(message);
     // The change feed of an application's stream does not show that the stream was deleted and created again. A changed
     // definition of the application may mean this, so stop using the cached values.
