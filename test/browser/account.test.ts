@@ -80,14 +80,15 @@ describe("sessions", () => {
   test("that ended meanwhile do no harm, and an own session that ended asks to sign in", async () => {
     await using opened = await withPasskey({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
     const { page } = opened;
-    const first = await signInAgain(opened);
+    await signInAgain(opened);
     const list = section(page, "Your sessions");
     const end = list.getByRole("button", { name: /^Sign out Chrome/ });
     await end.waitFor();
     await look(page, "account-dark-320");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
     expect(await faults(page)).toEqual([]);
-    await call(platform, "POST", "/api/auth/signout", { token: first });
+    const { token } = opened;
+    expect((await call(platform, "POST", "/api/auth/signout", { token })).status).toBeLessThan(300);
     // Use the keyboard.
     await end.focus();
     await page.keyboard.press("Enter");

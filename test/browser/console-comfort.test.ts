@@ -1,5 +1,5 @@
 /** What makes work pleasant: nothing jumps, the focus is never lost, long lists stay short, and slow ones explain themselves. */
-import type { Page } from "playwright-core";
+import type { Page, Request } from "playwright-core";
 import { expect, test } from "vitest";
 import { inspect, useConsole } from "../support/console.ts";
 
@@ -81,10 +81,34 @@ const shifts = async (page: Page) => {
   return page.evaluate("window.shifts.splice(0).filter(({ value }) => value > 0.01)");
 };
 
-/** Waits until nothing loads any more. Lists keep a connection open, so the network is never idle. */
+/** Requests that a page waits for. Lists keep a connection open, so the network is never idle. */
+const pending = new WeakMap<Page, Set<Request>>();
+
+/** Opens a page whose requests are recorded, for {@link settle}. */
+async function openWatched(): Promise<Page> {
+  const page = await console.open();
+  const requests = new Set<Request>();
+  pending.set(page, requests);
+  page.on("request", (request) => {
+    if (!request.url().includes("live=sse")) requests.add(request);
+  });
+  page.on("requestfinished", (request) => requests.delete(request));
+  page.on("requestfailed", (request) => requests.delete(request));
+  return page;
+}
+
+/** Waits until the page has loaded and shown everything. */
 async function settle(page: Page): Promise<void> {
-  await expect.poll(() => page.locator(".loading, .bone, .spinner").count()).toBe(0);
-  await page.waitForTimeout(500);
+  const requests = pending.get(page) ?? new Set();
+  const loading = () => page.locator(".loading, .bone, .spinner").count();
+  // An answer can lead to another request, so the page must be quiet for a frame too.
+  await expect
+    .poll(async () => {
+      const before = requests.size + (await loading());
+      await page.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))");
+      return before + requests.size + (await loading());
+    })
+    .toBe(0);
 }
 
 const focused = (page: Page): Promise<string> =>
@@ -96,7 +120,7 @@ const keepsFocus = (page: Page, what: string) =>
 
 test("moves nothing while pages load", async () => {
   const id = await seed();
-  const page = await console.open();
+  const page = await openWatched();
   await watchShifts(page);
   for (const [path, ready] of [
     ["", "Orbs"],
@@ -120,7 +144,7 @@ test("moves nothing while pages load", async () => {
 
 test("moves nothing while people type and save", async () => {
   const id = await seed();
-  const page = await console.open();
+  const page = await openWatched();
   await watchShifts(page);
   await page.goto(`${console.platform.origin}/console/orbs/comfort/entries/blog/post`);
   await page.getByRole("row", { name: /First/ }).waitFor();
@@ -141,13 +165,15 @@ test("moves nothing while people type and save", async () => {
   await page.getByLabel("Title").fill("First!");
   await page.getByText("1 unsaved change").waitFor();
   expect(await more.boundingBox()).toEqual(place);
+  const looked = Promise.withResolvers<void>();
   await page.route(/\/entries\//, async (route) => {
-    if (route.request().method() === "PUT") await new Promise((done) => setTimeout(done, 300));
+    if (route.request().method() === "PUT") await looked.promise;
     await route.continue();
   });
   await page.keyboard.press("Control+s");
   await page.locator(".button.busy").waitFor();
   expect(await more.boundingBox()).toEqual(place);
+  looked.resolve();
   await page.locator(".toast", { hasText: "Draft saved" }).waitFor();
   expect(await more.boundingBox()).toEqual(place);
   expect(await shifts(page)).toEqual([]);
@@ -157,7 +183,7 @@ test("moves nothing while people type and save", async () => {
 
 test("keeps the focus on something sensible, from page to page by keyboard", async () => {
   const id = await seed();
-  const page = await console.open();
+  const page = await openWatched();
   await page.getByRole("heading", { level: 1 }).waitFor();
   const visit = async (name: string, heading: string) => {
     await page.keyboard.press("Control+k");

@@ -38,6 +38,15 @@ test("leads visitors to the sign-in page, and back to where they were", async ()
     .poll(() => link.getAttribute("href"))
     .toBe(`/api/_auth/signin?return=${encodeURIComponent("/console/orbs/unknown?x=1")}`);
   await inspect(page, "console-signin");
+  // An invitation leads to the same sign-in page, with a passkey that does not exist yet.
+  const { token } = console;
+  const { body } = await call(console.platform, "POST", "/api/_auth/invitations", { token });
+  const address = new URL(body.url);
+  address.searchParams.set("return", "/console/orbs/new?from=paste");
+  await page.goto(address.href);
+  await page.getByRole("button", { name: "Create passkey" }).click();
+  await page.waitForURL(`${console.platform.origin}/console/orbs/new?from=paste`);
+  await page.getByLabel("Document").waitFor();
 });
 
 test("leads from an empty platform to a published orb", async () => {

@@ -3,7 +3,9 @@ import { basename } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
-import { adminToken, call } from "./auth.ts";
+import { cookieName } from "../../shared/access/authenticate.ts";
+import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
+import { adminToken, call, register } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
 import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 import { faults } from "./signin.ts";
@@ -14,6 +16,7 @@ export const PHONE = SIZES.phone;
 
 type Host = "workerd" | "node";
 type Width = keyof typeof SIZES;
+type Cookie = Parameters<ReturnType<Page["context"]>["addCookies"]>[0][number];
 
 /**
  * For each test file, the host and the browser width on which it runs by default. All files together cover both hosts
@@ -73,7 +76,7 @@ export interface Console {
   visit(path?: string): Promise<Page>;
   /** Returns the navigation of a page. On a phone, opens it first. */
   navigation(page: Page): Promise<Locator>;
-  /** Opens a page of an orb's user with this role. The user registers with an invitation. */
+  /** Opens a page of a new user of an orb, who has this role and is signed in. */
   openAs(orb: string, role: string, path: string): Promise<Page>;
   /** Creates and publishes an orb. */
   seedOrb(document: object): Promise<void>;
@@ -96,8 +99,8 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   let platform: TestPlatform;
   let chromium: TestBrowser;
   let token: string;
-  /** Cookies of the admin, who signed in with a virtual authenticator. */
-  let admin: Awaited<ReturnType<ReturnType<Page["context"]>["cookies"]>>;
+  /** The session of the admin. */
+  let admin: Cookie;
   const problems: string[] = [];
   const allowed: RegExp[] = [];
   const opened: Page[] = [];
@@ -115,25 +118,25 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
     return page;
   }
 
-  /** Registers a new account with an invitation. The sign-in page leads to the console afterwards. */
-  async function register(page: Page, invitation: string, path: string): Promise<void> {
-    const address = new URL(invitation);
-    address.searchParams.set("return", `/console${path}`);
-    await page.goto(address.href);
-    await page.getByRole("button", { name: "Create passkey" }).click();
-    await page.waitForURL(`${platform.origin}/console${path}`);
+  /**
+   * Registers a new account over HTTP, with a software authenticator. Tests of the sign-in page do this in the browser.
+   * @returns the cookie of its session
+   */
+  async function session(realm: string, base: string, role?: string): Promise<Cookie> {
+    const body = role === undefined ? {} : { body: { role } };
+    const made = await call(platform, "POST", `${base}/invitations`, { token, ...body });
+    expect(made.status).toBe(201);
+    const value = (await register(platform, base, made.body.token)).token;
+    const { publicUrl } = platform.settings;
+    const place = { domain: new URL(publicUrl).hostname, path: "/api" };
+    return { name: cookieName({ publicUrl }, realm), value, ...place, httpOnly: true, sameSite: "Lax" };
   }
 
   beforeAll(async () => {
     const serve = host === "node" ? { serve: serveProcess } : {};
     [platform, chromium] = await Promise.all([sharedPlatform({ ...options, ...serve }), launchChromium()]);
     token = await adminToken(platform);
-    const made = await call(platform, "POST", "/api/_auth/invitations", { token });
-    const page = await newPage(chosen, false);
-    await register(page, made.body.url, "");
-    await page.getByRole("heading", { level: 1 }).waitFor();
-    admin = await page.context().cookies();
-    await page.context().close();
+    admin = await session(PLATFORM_REALM, "/api/_auth");
   });
   afterEach(async () => {
     for (const page of opened.splice(0)) await page.context().close();
@@ -151,7 +154,7 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
     phone: width === "phone",
     async open(path = "", { size = chosen, dark = false } = {}) {
       const page = await newPage(size, dark);
-      await page.context().addCookies(admin);
+      await page.context().addCookies([admin]);
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
@@ -168,9 +171,8 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
     },
     async openAs(orb, role, path) {
       const page = await newPage(chosen, false);
-      const made = await call(platform, "POST", `/api/${orb}/invitations`, { token, body: { role } });
-      expect(made.status).toBe(201);
-      await register(page, made.body.url, path);
+      await page.context().addCookies([await session(orb, `/api/${orb}`, role)]);
+      await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
     async seedOrb(document) {

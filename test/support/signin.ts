@@ -2,7 +2,8 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
-import { adminToken, call } from "./auth.ts";
+import { adminToken, begin, call, complete } from "./auth.ts";
+import { Authenticator } from "./authenticator.ts";
 import { launchChromium, type TestBrowser, type TestPage } from "./browser.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
 
@@ -131,12 +132,33 @@ export async function leave(page: Page): Promise<void> {
   await page.context().clearCookies();
 }
 
-/** Opens a page whose authenticator has the passkey of a new user of the shared accounts. */
-export async function withPasskey(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
+/**
+ * Opens a page whose authenticator has the passkey of a new user of the shared accounts. The user registered over HTTP,
+ * in the name of the same browser.
+ * @returns also the token of the session that this began, which the page does not have
+ */
+export async function withPasskey(
+  options: Parameters<TestBrowser["page"]>[0] = {},
+): Promise<Watched & { token: string }> {
   const opened = await open(options);
-  await opened.page.goto((await invite()).url);
-  await createButton(opened.page).click();
-  await signedIn(opened.page);
-  await leave(opened.page);
-  return opened;
+  const { page, cdp, authenticatorId = "" } = opened;
+  const device = new Authenticator(platform.origin);
+  const base = "/api/auth";
+  const { sessionId, publicKey } = await begin(platform, base, { invite: (await invite()).token });
+  const agent = { "user-agent": await page.evaluate<string>("navigator.userAgent") };
+  const done = await complete(platform, base, sessionId, device.create(publicKey), agent);
+  const [passkey] = device.passkeys;
+  if (done.status !== 200 || passkey === undefined) throw new Error(`registering answered ${done.status}`);
+  await cdp.send("WebAuthn.addCredential", {
+    authenticatorId,
+    credential: {
+      credentialId: passkey.id.toString("base64"),
+      isResidentCredential: true,
+      rpId: passkey.rpId,
+      privateKey: passkey.key.export({ format: "der", type: "pkcs8" }).toString("base64"),
+      userHandle: passkey.userHandle.toString("base64"),
+      signCount: passkey.counter,
+    },
+  });
+  return { ...opened, token: done.body.token };
 }
