@@ -464,7 +464,7 @@ test("puts changes by others in their places, and announces new entries and thos
 });
 
 test("says that others changed a list that is too long to follow", async () => {
-  const page = await console.open("/orbs/books/entries/library/sample");
+  const page = await console.open("/orbs/books/entries/library/sample", { alone: true });
   await page.clock.install();
   // The user returns to the window while the next page of the list is being read.
   const reading = Promise.withResolvers<void>();

@@ -11,8 +11,13 @@ import { findChromium } from "../../scripts/tools/chromium.ts";
 /** A browser. {@link TestBrowser.page} opens pages with an authenticator. */
 export interface TestBrowser extends AsyncDisposable {
   readonly browser: Browser;
-  /** Opens a page in a separate context, without cookies and with its own passkeys. */
-  page(options?: BrowserContextOptions & { authenticator?: boolean }): Promise<TestPage>;
+  /**
+   * Opens a page with its own passkeys, in a separate context without cookies.
+   * @param options.context opens the page in this context, which has been opened before
+   */
+  page(
+    options?: BrowserContextOptions & { authenticator?: boolean; context?: BrowserContext },
+  ): Promise<TestPage>;
 }
 
 /** A page and its virtual authenticator. */
@@ -35,6 +40,8 @@ const FLAGS = [
   "--disable-sync",
   "--no-first-run",
   "--disable-dev-shm-usage",
+  // Pages of one context and site share a process, which has already compiled their scripts.
+  "--process-per-site",
 ];
 
 /** The browser of this worker. Starting one takes about two seconds, so all files of a worker use the same. */
@@ -57,9 +64,9 @@ export async function launchChromium(): Promise<TestBrowser> {
   const contexts: BrowserContext[] = [];
   return {
     browser,
-    async page({ authenticator = true, ...options } = {}) {
-      const context = await browser.newContext(options);
-      contexts.push(context);
+    async page({ authenticator = true, context: given, ...options } = {}) {
+      const context = given ?? (await browser.newContext(options));
+      if (given === undefined) contexts.push(context);
       const page = await context.newPage();
       const cdp = await context.newCDPSession(page);
       let authenticatorId: string | undefined;

@@ -9,6 +9,7 @@ import { adminToken, call, register } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
 import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 import { faults } from "./signin.ts";
+import { openWarm, type WarmContext } from "./warm.ts";
 
 /** Sizes of screens. */
 const SIZES = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } } as const;
@@ -66,12 +67,19 @@ function combination(): { host: Host; width: Width } {
  */
 const REFUSED_INPUT = /^Failed to load resource: .* status of (409|412|422) /;
 
+interface OpenOptions {
+  size?: { width: number; height: number };
+  dark?: boolean;
+  /** Whether the page needs a context that no other test uses, because it changes the context's clock. */
+  alone?: boolean;
+}
+
 export interface Console {
   readonly platform: TestPlatform;
   /** Whether pages have the width of a phone. */
   readonly phone: boolean;
-  /** Opens a page of a signed-in admin at a path below /console. Each page has its own cookies. */
-  open(path?: string, options?: { size?: { width: number; height: number }; dark?: boolean }): Promise<Page>;
+  /** Opens a page of a signed-in admin at a path below /console. Each page of a test has its own cookies and storage. */
+  open(path?: string, options?: OpenOptions): Promise<Page>;
   /** Opens a page of a visitor who is not signed in. */
   visit(path?: string): Promise<Page>;
   /** Returns the navigation of a page. On a phone, opens it first. */
@@ -105,8 +113,13 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   const allowed: RegExp[] = [];
   const opened: Page[] = [];
 
-  async function newPage(size: { width: number; height: number }, dark: boolean): Promise<Page> {
-    const { page } = await chromium.page({ viewport: size, colorScheme: dark ? "dark" : "light" });
+  let warm: WarmContext;
+
+  async function newPage({ size = chosen, dark = false, alone = false }: OpenOptions = {}): Promise<Page> {
+    const colorScheme = dark ? "dark" : "light";
+    const { page } =
+      (alone ? undefined : await warm.page(size, colorScheme)) ??
+      (await chromium.page({ viewport: size, colorScheme }));
     page.setDefaultTimeout(30_000);
     // The browser also reports violations of the Content-Security-Policy on the console.
     page.on("console", (message) => {
@@ -137,9 +150,11 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
     [platform, chromium] = await Promise.all([sharedPlatform({ ...options, ...serve }), launchChromium()]);
     token = await adminToken(platform);
     admin = await session(PLATFORM_REALM, "/api/_auth");
+    warm = await openWarm(chromium, platform.origin);
   });
   afterEach(async () => {
-    for (const page of opened.splice(0)) await page.context().close();
+    for (const page of opened.splice(0)) if (!warm.has(page)) await page.context().close();
+    await warm.release();
     const accepted = [REFUSED_INPUT, ...allowed.splice(0)];
     expect(problems.splice(0).filter((text) => !accepted.some((pattern) => pattern.test(text)))).toEqual([]);
   });
@@ -152,14 +167,14 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
       return platform;
     },
     phone: width === "phone",
-    async open(path = "", { size = chosen, dark = false } = {}) {
-      const page = await newPage(size, dark);
+    async open(path = "", options = {}) {
+      const page = await newPage(options);
       await page.context().addCookies([admin]);
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
     async visit(path = "") {
-      const page = await newPage(chosen, false);
+      const page = await newPage();
       await page.goto(`${platform.origin}/console${path}`);
       return page;
     },
@@ -170,7 +185,7 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
       return navigation;
     },
     async openAs(orb, role, path) {
-      const page = await newPage(chosen, false);
+      const page = await newPage();
       await page.context().addCookies([await session(orb, `/api/${orb}`, role)]);
       await page.goto(`${platform.origin}/console${path}`);
       return page;
