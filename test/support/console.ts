@@ -116,10 +116,8 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   let warm: WarmContext;
 
   async function newPage({ size = chosen, dark = false, alone = false }: OpenOptions = {}): Promise<Page> {
-    const colorScheme = dark ? "dark" : "light";
-    const { page } =
-      (alone ? undefined : await warm.page(size, colorScheme)) ??
-      (await chromium.page({ viewport: size, colorScheme }));
+    const options = { viewport: size, colorScheme: dark ? "dark" : "light" } as const;
+    const { page } = (alone ? undefined : await warm.page(options)) ?? (await chromium.page(options));
     page.setDefaultTimeout(30_000);
     // The browser also reports violations of the Content-Security-Policy on the console.
     page.on("console", (message) => {

@@ -6,6 +6,7 @@ import { adminToken, begin, call, complete } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
 import { launchChromium, type TestBrowser, type TestPage } from "./browser.ts";
 import { startPlatform, type TestPlatform } from "./platform.ts";
+import { openWarm, type WarmContext, type WarmOptions } from "./warm.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 const RULES = { light: {}, dark: { runOnly: ["color-contrast", "link-in-text-block"] } } as const;
@@ -15,11 +16,13 @@ const screenshots = process.env.SCREENSHOTS;
 /** The platform that the tests of a file use. */
 export let platform: TestPlatform;
 let chromium: TestBrowser;
+let warm: WarmContext;
 
 /** Starts one platform and one browser for all tests of a file. */
 export function useSignin(): void {
   beforeAll(async () => {
     [platform, chromium] = await Promise.all([startPlatform(), launchChromium()]);
+    warm = await openWarm(chromium, platform.origin);
   });
   afterAll(async () => {
     await chromium?.[Symbol.asyncDispose]();
@@ -35,9 +38,16 @@ export interface Watched extends TestPage, AsyncDisposable {
   hosts: Set<string>;
 }
 
-/** Opens a page in a separate context. */
-export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Watched> {
-  const opened = await chromium.page(options);
+/**
+ * Opens a page without cookies, storage and permissions. Each page of a test has its own.
+ * @param options.bypassCSP and all other options of contexts: the page has a context of its own
+ */
+export async function open(
+  options: WarmOptions & { bypassCSP?: boolean; javaScriptEnabled?: boolean } = {},
+): Promise<Watched> {
+  const { bypassCSP, javaScriptEnabled, ...plain } = options;
+  const isPlain = bypassCSP === undefined && javaScriptEnabled === undefined;
+  const opened = (isPlain ? await warm.page(plain) : undefined) ?? (await chromium.page(options));
   // This limit is shorter than a test's time limit, so that the error names the missing element.
   opened.page.setDefaultTimeout(30_000);
   const errors: string[] = [];
@@ -49,7 +59,8 @@ export async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Pr
   opened.page.on("request", (request) => {
     if (request.url().startsWith("http")) hosts.add(new URL(request.url()).host);
   });
-  return { ...opened, errors, hosts, [Symbol.asyncDispose]: () => opened.page.context().close() };
+  const close = () => (warm.has(opened.page) ? warm.release() : opened.page.context().close());
+  return { ...opened, errors, hosts, [Symbol.asyncDispose]: close };
 }
 
 /** Takes a screenshot if SCREENSHOTS names a folder. */
@@ -137,9 +148,7 @@ export async function leave(page: Page): Promise<void> {
  * in the name of the same browser.
  * @returns also the token of the session that this began, which the page does not have
  */
-export async function withPasskey(
-  options: Parameters<TestBrowser["page"]>[0] = {},
-): Promise<Watched & { token: string }> {
+export async function withPasskey(options: WarmOptions = {}): Promise<Watched & { token: string }> {
   const opened = await open(options);
   const { page, cdp, authenticatorId = "" } = opened;
   const device = new Authenticator(platform.origin);

@@ -1,6 +1,16 @@
 import type { BrowserContext, Page } from "playwright-core";
 import type { TestBrowser, TestPage } from "./browser.ts";
 
+/** What a page of a warm context can have of its own. */
+export interface WarmOptions {
+  viewport?: { width: number; height: number };
+  colorScheme?: "dark" | "light";
+  authenticator?: boolean;
+}
+
+/** The size that pages have without another one. */
+const DEFAULT_SIZE = { width: 1280, height: 720 };
+
 /**
  * A context for one page of each test, one test after the other. Its cache holds the files of the console, and its
  * process has compiled them, so a page takes half the processor time of a page in a new context.
@@ -10,7 +20,7 @@ export interface WarmContext {
    * Opens a page without cookies, storage and permissions. Returns undefined if the running test already has a page in
    * this context.
    */
-  page(size: { width: number; height: number }, colorScheme: "dark" | "light"): Promise<TestPage | undefined>;
+  page(options?: WarmOptions): Promise<TestPage | undefined>;
   /** Whether a page belongs to this context. */
   has(page: Page): boolean;
   /** Closes the page of a test. The next test can open one. */
@@ -25,14 +35,14 @@ export async function openWarm(chromium: TestBrowser, origin: string): Promise<W
   await keeper.goto(`${origin}/api/health`);
   let isUsed = false;
   return {
-    async page(size, colorScheme) {
+    async page({ viewport = DEFAULT_SIZE, colorScheme = "light", authenticator = true } = {}) {
       if (isUsed) return undefined;
       isUsed = true;
       await context.clearCookies();
       await context.clearPermissions();
       await cdp.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
-      const opened = await chromium.page({ context });
-      await opened.page.setViewportSize(size);
+      const opened = await chromium.page({ context, authenticator });
+      await opened.page.setViewportSize(viewport);
       await opened.page.emulateMedia({ colorScheme });
       return opened;
     },
