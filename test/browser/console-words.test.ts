@@ -13,7 +13,7 @@ const SIZES = [
   { width: 390, height: 844 },
 ] as const;
 /** Timeout in milliseconds. These tests visit many pages. */
-const TIMEOUT = 120_000;
+const TIMEOUT = 300_000;
 
 /** A word of a length, which says where it comes from. */
 const word = (start: string, length = 200) => start.padEnd(length, "W");
