@@ -383,6 +383,76 @@ describe("idempotency", () => {
     const again = await publishEntry(deps, admin, request);
     expect(again).toMatchObject({ replayed: true, seq: first.seq, snapshot: { revision: 2 } });
   });
+
+  describe("of an update with If-Match", () => {
+    const note = async () => (await create("note", { text: "first" })).snapshot.id;
+    const keyed = (id: string, ifMatch: number, more: object = {}) =>
+      at(id, { ifMatch, idempotency: { key: "save", route: "PUT note" }, values: { text: "own" }, ...more });
+
+    it("costs no message and no round trip", async () => {
+      const id = await note();
+      counted.reset();
+      await updateEntry(deps, admin, at(id, { ifMatch: 1, values: { text: "without" } }));
+      const [calls, trips] = [counted.calls, counted.trips];
+      counted.reset();
+      const made = await updateEntry(deps, admin, keyed(id, 2));
+      expect([counted.calls, counted.trips]).toEqual([calls, trips]);
+      counted.reset();
+      expect(await updateEntry(deps, admin, keyed(id, 2))).toMatchObject({ replayed: true, seq: made.seq });
+      expect(counted.calls).toEqual(["get"]);
+    });
+
+    it("gives parallel equal requests one revision and one response", async () => {
+      const id = await note();
+      const made = await Promise.all(
+        Array.from({ length: 12 }, () => updateEntry(deps, admin, keyed(id, 1))),
+      );
+      expect(made.filter(({ replayed }) => !replayed)).toHaveLength(1);
+      expect(new Set(made.map(({ snapshot }) => snapshot.revision))).toEqual(new Set([2]));
+      expect((await loadEntry(deps, "shop", id))?.head.revision).toBe(2);
+    });
+
+    it("repeats the response although others have changed the entry since", async () => {
+      const id = await note();
+      const first = await updateEntry(deps, admin, keyed(id, 1));
+      const mismatch = keyed(id, 1, { values: { text: "other" } });
+      expect((await failureOf(updateEntry(deps, admin, mismatch))).code).toBe("idempotency_mismatch");
+      for (const text of ["b", "c", "d"]) await updateEntry(deps, admin, at(id, { values: { text } }));
+      const again = await updateEntry(deps, admin, keyed(id, 1));
+      expect(again).toMatchObject({ replayed: true, seq: first.seq, snapshot: { revision: 2 } });
+      expect((await failureOf(updateEntry(deps, admin, mismatch))).code).toBe("idempotency_mismatch");
+      const others = [
+        [admin, { idempotency: { key: "other", route: "PUT note" } }],
+        [admin, { idempotency: { key: "save", route: "PATCH note" } }],
+        [user("ann", "admin"), {}],
+      ] as const;
+      for (const [actor, more] of others)
+        expect((await failureOf(updateEntry(deps, actor, keyed(id, 1, more)))).code).toBe(
+          "revision_mismatch",
+        );
+    });
+
+    it("repeats the response of a publication that leaves a draft", async () => {
+      const { id } = (await product({ sku: unique() }, { publish: true })).snapshot;
+      await updateEntry(deps, admin, at(id, { values: { title: { en: "Draft" } }, merge: true }));
+      const request = keyed(id, 2, { values: { count: 1 }, merge: true, publish: true });
+      const first = await updateEntry(deps, admin, request);
+      expect(first.snapshot).toMatchObject({ revision: 4, publishedRevision: 3 });
+      for (const count of [2, 3]) {
+        expect(await updateEntry(deps, admin, request)).toMatchObject({ replayed: true, seq: first.seq });
+        await updateEntry(deps, admin, at(id, { values: { count }, merge: true }));
+      }
+    });
+
+    it("repeats the response of an operation", async () => {
+      const id = await note();
+      const request = keyed(id, 1);
+      const first = await publishEntry(deps, admin, request);
+      await unpublishEntry(deps, admin, at(id));
+      expect(await publishEntry(deps, admin, request)).toMatchObject({ replayed: true, seq: first.seq });
+      expect((await loadEntry(deps, "shop", id))?.head).toMatchObject({ revision: 3, status: "UNPUBLISHED" });
+    });
+  });
 });
 
 describe("sensitive values", () => {

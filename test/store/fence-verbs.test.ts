@@ -243,4 +243,47 @@ describe.each(HOSTS)("with %s", (_host, depsOf) => {
       expect((await failureOf(again)).code).toBe("unique_conflict");
     },
   );
+
+  describe("an update with If-Match that meets a new definition", () => {
+    const change = (orb: string) => publish(orb, undefined, { max: 50 });
+
+    test.each([{}, { idempotency: { key: "late", route: "PUT" } }])(
+      "is written, and is no conflict, with %j",
+      async (more) => {
+        const { orb, id, at } = await entryFor("update", depsOf());
+        const request = { ...at, ifMatch: 1, values: { title: "late" }, ...more };
+        const race = raced(depsOf(), orb, () => change(orb));
+        const made = await updateEntry(race.on, member, request);
+        expect(race.done()).toBe(true);
+        expect(made).toMatchObject({ replayed: false, snapshot: { values: { title: "late" } } });
+        const again = updateEntry(depsOf(), member, request);
+        if ("idempotency" in request) expect(await again).toMatchObject({ replayed: true, seq: made.seq });
+        else expect((await failureOf(again)).code).toBe("revision_mismatch");
+        expect((await loadEntry(deps, orb, id))?.seq).toBe(made.seq);
+      },
+    );
+
+    test.each([true, false])(
+      "is not taken for written if the process stops behind it (another write follows: %s)",
+      async (isFollowed) => {
+        const { orb, id, at } = await entryFor("update", depsOf());
+        const request = {
+          ...at,
+          ifMatch: 1,
+          values: { title: "late" },
+          idempotency: { key: "k", route: "PUT" },
+        };
+        const race = raced(depsOf(), orb, () => change(orb));
+        const renew = () => Promise.reject(new Error("stopped"));
+        await expect(updateEntry(race.on, member, { ...request, renew })).rejects.toThrow("stopped");
+        const now = { ...at, orb: await inForce(orb) };
+        if (isFollowed) await updateEntry(deps, member, { ...now, values: { title: "other" } });
+        const again = updateEntry(deps, member, { ...request, ...now });
+        if (isFollowed) expect((await failureOf(again)).code).toBe("revision_mismatch");
+        else expect(await again).toMatchObject({ replayed: false, snapshot: { values: { title: "late" } } });
+        const title = isFollowed ? "other" : "late";
+        expect((await stateOf(orb, id)).values).toEqual({ title });
+      },
+    );
+  });
 });

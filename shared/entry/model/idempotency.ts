@@ -9,6 +9,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { canonical } from "../../kernel/json.ts";
+import { fingerprint } from "../../kernel/tags.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
 import { hmacs } from "./index-keys.ts";
@@ -46,6 +47,18 @@ export interface IdempotencyClaim {
    * HMACs of the request, one for each secret in `CLAIM_KEY`. The first one is stored. A later request counts as the
    * same request if any of its HMACs equals the stored one.
    */
+  bodies: readonly string[];
+}
+
+/**
+ * A request with an Idempotency-Key and `If-Match`, as a header of the revision that it writes has it. The header stays as
+ * long as the revision, so the HMACs include the key, which is not stored: without it, they say nothing about the
+ * content of the request, even to a person who has the secrets in `CLAIM_KEY`.
+ */
+export interface RequestMark {
+  /** A short hash of the caller, the route and the key. */
+  key: string;
+  /** HMACs of the request, as {@link IdempotencyClaim.bodies}. */
   bodies: readonly string[];
 }
 
@@ -92,6 +105,21 @@ export async function keySubject(
   return subjectOf(await sha256(JSON.stringify([accountOf(actor), route, checkKey(key)])));
 }
 
+/** Returns what the revision says of the request that wrote it, or undefined if the request has no Idempotency-Key. */
+export async function requestMark(
+  deps: Deps,
+  actor: Actor,
+  sent: Idempotency | undefined,
+  request: unknown,
+): Promise<RequestMark | undefined> {
+  if (sent === undefined) return undefined;
+  const by = [accountOf(actor), sent.route, checkKey(sent.key)];
+  return {
+    key: fingerprint(JSON.stringify(by)),
+    bodies: await hmacs(deps.config, `request/${canonical([by, request])}`),
+  };
+}
+
 export function idempotencyClaim(
   deps: Deps,
   actor: Actor,
@@ -112,7 +140,18 @@ export function claimedIn<T extends { body: string }>(
 ): T | null {
   if (message === null || message.data.length === 0) return null;
   const stored = message.json<T>();
-  if (claim.bodies.includes(stored.body)) return stored;
+  return isOwnClaim(claim, stored) ? stored : null;
+}
+
+/**
+ * Returns true if a stored claim with the same key is of the same request.
+ * @throws AppError invalid `idempotency_mismatch` if it is of another one
+ */
+export function isOwnClaim(
+  { bodies }: Pick<IdempotencyClaim, "bodies">,
+  { body }: { body: string },
+): boolean {
+  if (bodies.includes(body)) return true;
   const detail = "This Idempotency-Key was already used for a different request. Use a new key.";
   throw new AppError("invalid", "idempotency_mismatch", detail);
 }

@@ -161,17 +161,20 @@ export function secretOf(schema: CompiledSchema, keys: readonly string[]): strin
 export function hmacs(config: Config, text: string): Promise<string[]> {
   return Promise.all(
     config.claimKeys.map(async (secret) => {
-      const hmac = { name: "HMAC", hash: "SHA-256" };
-      const key = await crypto.subtle.importKey(
-        "raw",
-        new Uint8Array(base64url.decode(secret)),
-        hmac,
-        false,
-        ["sign"],
-      );
+      const key = imported.get(secret) ?? (await importSecret(secret));
       return base64url.encode(new Uint8Array(await crypto.subtle.sign("HMAC", key, encoder.encode(text))));
     }),
   );
+}
+
+/** Secrets of `CLAIM_KEY`, ready for use, because the import of one takes as long as its use. */
+const imported = new BoundedMap<string, CryptoKey>(8);
+
+async function importSecret(secret: string): Promise<CryptoKey> {
+  const bytes = new Uint8Array(base64url.decode(secret));
+  const key = await crypto.subtle.importKey("raw", bytes, { name: "HMAC", hash: "SHA-256" }, false, ["sign"]);
+  imported.set(secret, key);
+  return key;
 }
 
 export function isUniqueKey(key: string): boolean {

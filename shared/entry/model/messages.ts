@@ -1,7 +1,7 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { type EntryAddress, type Home, parsedHome, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { claimMessage, type IdempotencyClaim } from "./idempotency.ts";
+import { claimMessage, type IdempotencyClaim, type RequestMark } from "./idempotency.ts";
 import { isHintKey, isOrderedKey } from "./index-keys.ts";
 import { type KeyChange, keyMessages, lateMarks } from "./key-messages.ts";
 import { hasLiveIndex, isSameListing, LIVE, listingBody, listingOf } from "./listing.ts";
@@ -39,7 +39,16 @@ export interface EntryWrite {
   /** Index keys of values that the platform chose. */
   made?: readonly string[];
   idempotency?: IdempotencyClaim | undefined;
+  /** The request, if a retry of it recognises its revision. */
+  request?: RequestMark | undefined;
+  /** Number of the revision whose content `before` brought back, if it undid a write. */
+  undid?: number | undefined;
 }
+
+/** Header of a revision: the request that wrote it. */
+export const REQUEST = "Request";
+/** Header of a revision that undoes a write: the number of the revision whose content it brings back. */
+export const UNDOES = "Undoes";
 
 export const GONE_SECONDS = 1;
 
@@ -111,6 +120,9 @@ export function messagesOf(write: EntryWrite): Append[] {
       ...(index === 0 ? { expect: { seq: write.headSeq } } : {}),
     });
   });
+  const newest = messages.at(-1);
+  if (write.request !== undefined && newest !== undefined)
+    newest.headers = { [REQUEST]: `${write.request.key} ${write.request.bodies[0] ?? ""}` };
   return messages;
 }
 

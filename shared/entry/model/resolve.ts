@@ -65,10 +65,20 @@ export async function loadEntry(
   id: string,
   schema?: CompiledSchema,
 ): Promise<StoredEntry | null> {
+  return parseEntry(await loadHead(deps, orb, id, schema));
+}
+
+/** Reads the message with an entry's newest revision. Returns null if there is none. */
+export async function loadHead(
+  deps: { store: Store },
+  orb: string,
+  id: string,
+  schema?: CompiledSchema,
+): Promise<StoredMessage | null> {
   if (!isToken(id)) return null;
   const subject =
     schema === undefined ? subjects.anyEntryLog(orb, id) : subjects.entryLog(addressOf(schema, id));
-  return parseEntry(await nullIfMissing(deps.store.get(streams.orb(orb), subject)));
+  return nullIfMissing(deps.store.get(streams.orb(orb), subject));
 }
 
 /** Returns the result of a read, or null if the application has no stream. */

@@ -14,7 +14,7 @@ import { pointer } from "../../kernel/faults.ts";
 import { equal } from "../../kernel/json.ts";
 import { NumberedLog, nextPlace, placeAfter } from "../../store/numbered-log.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import type { Place } from "../../store/types.ts";
+import type { Place, StoredMessage } from "../../store/types.ts";
 import { ofFields, readableBy } from "../model/fields.ts";
 import { maskValues } from "../model/masking.ts";
 import { namedEntry, withNames } from "../model/names.ts";
@@ -151,14 +151,18 @@ function revisionOf(snapshot: EntrySnapshot, { schema, shown }: Readable, now: n
  * Returns a reader for an entry's log of revisions. The log of an imported entry begins with the revision that was
  * published.
  */
-function logOf<T>(deps: Deps, entry: LoadedEntry, view: (snapshot: StoredSnapshot) => T): NumberedLog<T> {
+export function logOf<T>(
+  deps: Deps,
+  entry: LoadedEntry,
+  view: (snapshot: StoredSnapshot, message: StoredMessage) => T,
+): NumberedLog<T> {
   return new NumberedLog(deps.store, {
     stream: streams.orb(entry.address.orb),
     subject: subjects.entryLog(entry.address),
     last: { number: entry.head.revision, seq: entry.seq },
     parse: (message) => {
       const snapshot = snapshotOf(message);
-      return snapshot === null ? null : { number: snapshot.revision, value: view(snapshot) };
+      return snapshot === null ? null : { number: snapshot.revision, value: view(snapshot, message) };
     },
   });
 }

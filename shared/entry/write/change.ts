@@ -35,21 +35,23 @@ import { type EntryKey, holdsKey } from "../index/by-key.ts";
 import { entryKeys } from "../index/entry-keys.ts";
 import { repairAfterCancel } from "../index/schedules.ts";
 import { concealed } from "../model/fields.ts";
-import { type Idempotency, idempotencyClaim, replay } from "../model/idempotency.ts";
+import { type Idempotency, idempotencyClaim, replay, requestMark } from "../model/idempotency.ts";
 import type { EntryWrite } from "../model/messages.ts";
 import { namedEntry } from "../model/names.ts";
 import {
   existing,
   type LoadedEntry,
-  loadEntry,
+  loadHead,
   nullIfMissing,
   type OrbContext,
+  parseEntry,
   refuseRecords,
   type StoredEntry,
   schemaOf,
 } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
 import { ShapeRefusal } from "../pinned/write.ts";
+import { ownRevision, undoes } from "../read/own-revision.ts";
 import {
   type Change,
   cancels,
@@ -187,34 +189,49 @@ export async function planChange(
   }
 }
 
+/** Returns what to store of a request with an Idempotency-Key: with its revision (`request`), or as a record (`claim`). */
+async function keyOf(deps: Deps, actor: Actor, target: Target, change: Change) {
+  const { orbId, idempotency, ifMatch, into } = target;
+  const sent = { ...(ifMatch === undefined ? {} : { ifMatch }), request: change.request };
+  return ifMatch === undefined || into !== undefined
+    ? { claim: await idempotencyClaim(deps, actor, orbId, idempotency, sent) }
+    : { request: await requestMark(deps, actor, idempotency, sent) };
+}
+
 export async function changeEntry(deps: Deps, actor: Actor, target: Target, given: Change): Promise<Written> {
   const { into } = target;
   const change = into === undefined ? given : { ...given, acts: into.acts(given.acts) };
   refuseEarly(actor, target, change.acts);
   const contended = change.contended === true;
-  const claim = await idempotencyClaim(deps, actor, target.orbId, target.idempotency, {
-    ...(target.ifMatch === undefined ? {} : { ifMatch: target.ifMatch }),
-    request: change.request,
-  });
+  const { request, claim } = await keyOf(deps, actor, target, change);
   const findReplay = () => replay(deps, target.orbId, claim, target.orb);
   const run = async (attempt: number): Promise<Written> => {
     const stream = streams.orb(target.orbId);
-    const [context, stored, before, guardMessage] = await Promise.all([
+    const [context, message, before, guardMessage] = await Promise.all([
       attempt === 0 ? target.orb : renewDefinition(deps, target),
-      loadEntry(deps, target.orbId, target.id, target.schema),
+      loadHead(deps, target.orbId, target.id, target.schema),
       findReplay(),
       change.guarded === true && isToken(target.id)
         ? nullIfMissing(deps.store.get(stream, subjects.referenceGuard(target.orbId, target.id)))
         : (null as StoredMessage | null),
     ]);
-    const admitted = admitChange(deps, actor, context, stored, change);
+    const admitted = admitChange(deps, actor, context, parseEntry(message), change);
     if (before !== null) return before;
+    const { found } = admitted;
+    const undid = undoes(message);
+    // The revision on which the request is based is the newest one again, under another number.
+    const isBack = undid !== undefined && undid === target.ifMatch;
+    const ifMatch = isBack ? found.head.revision : target.ifMatch;
+    if (request !== undefined && ifMatch !== undefined) {
+      const earlier = await ownRevision(deps, context, found, message, request, ifMatch);
+      if (earlier !== null) return earlier;
+    }
     const guardSeq = change.guarded === true ? (guardMessage?.seq ?? 0) : undefined;
-    const plan = await planChange(deps, admitted, target, change, guardSeq);
+    const plan = await planChange(deps, admitted, { ...target, ifMatch }, change, guardSeq);
     if (!("write" in plan)) return plan;
     const write = attempt > 0 || plan.doubtful || into !== undefined ? await plan.reserve(deps) : plan.write;
     const { warnings } = plan;
-    const whole = { ...write, idempotency: claim };
+    const whole = { ...write, idempotency: claim, request, undid };
     if (into !== undefined) return { ...(await into.store(deps, context, whole)), replayed: false, warnings };
     // A contended change must not stay if it fails, because the next attempt would make it a second time.
     const seq = await commit(deps, context, whole, { atomic: contended });

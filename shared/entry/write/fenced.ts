@@ -15,7 +15,7 @@ import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { isOrderedKey } from "../model/index-keys.ts";
 import { keyMessages } from "../model/key-messages.ts";
-import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
+import { type EntryWrite, GONE_SECONDS, UNDOES } from "../model/messages.ts";
 import { withStoredNames } from "../model/names.ts";
 import type { OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
@@ -58,7 +58,7 @@ export async function appendFenced(
  */
 async function takeBack(
   deps: Deps,
-  { address, schema, snapshots, before }: EntryWrite,
+  { address, schema, snapshots, before, undid }: EntryWrite,
   seq: number,
 ): Promise<void> {
   const made = snapshots.at(-1);
@@ -85,6 +85,7 @@ async function takeBack(
     subject: subjects.entryLog(address),
     data: JSON.stringify(withStoredNames(schema, restored)),
     expect: { seq },
+    headers: { [UNDOES]: String(undid ?? before.revision) },
   };
   // A compaction (a job that rebuilds an index's sorted pages) may have removed the previous values from the ordered
   // indexes already. So add them again.
