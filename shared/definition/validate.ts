@@ -60,21 +60,16 @@ export function validateValues(
     faults.add(base, "type", "must be an object with one property for each field");
     return { values, masked, faults: faults.list() };
   }
-  const unknown = Object.keys(input).filter((name) => !schema.fields.has(name));
-  for (const name of unknown) {
+  for (const name of Object.keys(input)) {
+    if (schema.fields.has(name)) continue;
     const fault = unknownField(schema, `${base}/${escapeSegment(name)}`, [...schema.fields.keys()]);
     faults.add(fault.path, fault.code, fault.message);
   }
-  const reading: Reading = { schema, masked, options, nested: 0, defaults: 0 };
+  const reading: Reading = { schema, faults, base, masked, options, nested: 0, defaults: 0 };
+  const { existing = {} } = options;
   for (const field of schema.fields.values()) {
-    const at: ValuePath = {
-      reading,
-      field,
-      report: faults.at(`${base}/${field.name}`),
-      existing: options.existing === undefined ? undefined : get(options.existing, field.name),
-      trail: [field.name],
-    };
-    member(at, get(input, field.name), values);
+    const { name } = field;
+    member(new ValuePath(reading, field, name, get(existing, name)), get(input, name), values);
   }
   return { values, masked, faults: faults.list() };
 }
@@ -102,8 +97,11 @@ export function storedForm(schema: CompiledSchema, field: CompiledField, value: 
 function alone(schema: CompiledSchema, field: CompiledField, value: unknown) {
   const faults = new Faults();
   const values: Values = {};
-  const reading: Reading = { schema, masked: [], options: {}, nested: 0, defaults: 0 };
-  member({ reading, field, report: faults.at(""), existing: undefined, trail: [field.name] }, value, values);
+  const reading: Reading = {
+    ...{ schema, faults, base: undefined },
+    ...{ masked: [], options: {}, nested: 0, defaults: 0 },
+  };
+  member(new ValuePath(reading, field, field.name, undefined), value, values);
   return { faults, stored: values[field.key] };
 }
 
@@ -130,6 +128,9 @@ export function unknownField(schema: CompiledSchema, path: string, known: readon
 /** The validation of one entry. */
 interface Reading {
   schema: CompiledSchema;
+  faults: Faults;
+  /** JSON Pointer of the values. Undefined if paths begin at the value of the field. */
+  base: string | undefined;
   masked: string[][];
   options: ValidateOptions;
   /** Number of values inside objects. */
@@ -138,22 +139,48 @@ interface Reading {
   defaults: number;
 }
 
-interface ValuePath {
-  reading: Reading;
-  field: CompiledField;
-  report: Report;
-  existing: unknown;
-  trail: string[];
-}
+/** A value that is validated, and where it is. Makes the path only for a fault or a mask, because most values have none. */
+class ValuePath {
+  readonly reading: Reading;
+  readonly field: CompiledField;
+  readonly key: string;
+  readonly existing: unknown;
+  readonly above: ValuePath | undefined;
 
-function below(at: ValuePath, key: string): ValuePath {
-  const segment = `/${escapeSegment(key)}`;
-  return {
-    ...at,
-    report: (code, message, sub = "") => at.report(code, message, segment + sub),
-    existing: isObject(at.existing) ? get(at.existing, key) : undefined,
-    trail: [...at.trail, key],
-  };
+  /** @param existing the stored value */
+  constructor(
+    reading: Reading,
+    field: CompiledField,
+    key: string,
+    existing: unknown,
+    above: ValuePath | undefined = undefined,
+  ) {
+    this.reading = reading;
+    this.field = field;
+    this.key = key;
+    this.existing = existing;
+    this.above = above;
+  }
+
+  get report(): Report {
+    return (code, message, sub = "") => this.reading.faults.add(this.pointer + sub, code, message);
+  }
+
+  get pointer(): string {
+    const { base } = this.reading;
+    const above = this.above?.pointer ?? base;
+    return this.above === undefined && base === undefined ? "" : `${above}/${escapeSegment(this.key)}`;
+  }
+
+  get trail(): string[] {
+    return [...(this.above?.trail ?? []), this.key];
+  }
+
+  /** Returns the path of the value in a market or language. */
+  below(key: string): ValuePath {
+    const existing = isObject(this.existing) ? get(this.existing, key) : undefined;
+    return new ValuePath(this.reading, this.field, key, existing, this);
+  }
 }
 
 function marketsOf(at: ValuePath, raw: unknown): Json | undefined {
@@ -179,17 +206,20 @@ function mapOf(
     return undefined;
   }
   const map: { [key: string]: Json } = {};
-  for (const [key, item] of Object.entries(raw)) {
-    const place = below(at, key);
+  let isEmpty = true;
+  for (const key of Object.keys(raw)) {
     if (!keys.includes(key)) {
-      place.report(`unknown_${kind}`, `is not a ${kind} of this orb. Use ${joinNames(keys)}.`);
+      at.below(key).report(`unknown_${kind}`, `is not a ${kind} of this orb. Use ${joinNames(keys)}.`);
       continue;
     }
+    const item = raw[key];
     if (item === null || item === undefined) continue;
-    const value = inner(place, item);
-    if (value !== undefined) map[key] = value;
+    const value = inner(at.below(key), item);
+    if (value === undefined) continue;
+    map[key] = value;
+    isEmpty = false;
   }
-  return Object.keys(map).length === 0 ? undefined : map;
+  return isEmpty ? undefined : map;
 }
 
 function leaf(at: ValuePath, raw: unknown): Json | undefined {
@@ -278,15 +308,8 @@ function membersIn(
       at.report("too_big", `must contain at most ${MAX_NESTED} values, and fewer defaults`);
       return undefined;
     }
-    const sub = `/${escapeSegment(field.key)}`;
-    const place: ValuePath = {
-      reading,
-      field,
-      report: (code, message, below = "") => at.report(code, message, sub + below),
-      existing: isObject(existing) ? get(existing, field.key) : undefined,
-      trail: [...at.trail, field.key],
-    };
-    member(place, given, values);
+    const stored = isObject(existing) ? get(existing, field.key) : undefined;
+    member(new ValuePath(reading, field, field.key, stored, at), given, values);
   }
   at.field.finish?.get(shapeOf(at.field, raw))?.(values, at.report);
   return values;
@@ -303,7 +326,7 @@ function itemsOf(at: ValuePath, raw: readonly unknown[]): Json[] {
   const list: Json[] = [];
   for (const [index, item] of raw.entries()) {
     const stored = itemWith(at.existing, keyOf(item));
-    const place: ValuePath = { ...below(at, String(index)), existing: stored };
+    const place = new ValuePath(at.reading, at.field, String(index), stored, at);
     const value = itemOf(place, item);
     if (value === undefined) continue;
     const key =
@@ -399,7 +422,7 @@ function checkRequired(at: ValuePath, value: Json | undefined, raw: unknown): vo
   let current: unknown = value;
   let given: unknown = raw;
   for (const key of path) {
-    place = below(place, key);
+    place = place.below(key);
     current = isObject(current) ? get(current, key) : undefined;
     given = isObject(given) ? get(given, key) : given === undefined || given === null ? undefined : given;
   }
@@ -426,14 +449,14 @@ function checkLanguages(at: ValuePath, value: Json | undefined): void {
     ? markets.filter((key) => isObject(value) && Object.hasOwn(value, key))
     : [];
   const places = marketSpecific
-    ? inMarkets.map((key) => ({ place: below(at, key), map: isObject(value) ? get(value, key) : undefined }))
+    ? inMarkets.map((key) => ({ place: at.below(key), map: isObject(value) ? get(value, key) : undefined }))
     : [{ place: at, map: value as unknown }];
   for (const { place, map } of places) {
     for (const language of languages) {
       const found = isObject(map) ? get(map, language) : undefined;
       const isMain = language === main && (!marketSpecific || place.trail.at(-1) === markets[0]);
       if (isMain || (found !== undefined && found !== null && !isEmpty(found))) continue;
-      below(place, language).report("required", `is required in ${language} before the entry is published`);
+      place.below(language).report("required", `is required in ${language} before the entry is published`);
     }
   }
 }

@@ -5,6 +5,7 @@
 import { notFound } from "../kernel/errors.ts";
 
 const TOKEN = /^[A-Za-z0-9_-]{1,128}$/;
+const FIELD_TOKEN = /^[A-Za-z0-9_~-]{1,128}$/;
 
 export function isToken(value: string): boolean {
   return TOKEN.test(value);
@@ -27,8 +28,7 @@ export function token(value: string, what: string): string {
 
 /** Returns the stored name of a field, which may end with a number: `price~2`. */
 function fieldToken(value: string): string {
-  token(value.replaceAll("~", "_"), "field");
-  return value;
+  return FIELD_TOKEN.test(value) ? value : token(value, "field");
 }
 
 export const MODULE_TOKENS = ["content", "config", "rules", "transactions", "settings"] as const;

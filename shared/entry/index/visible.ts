@@ -85,24 +85,37 @@ export async function readEntries(
   const found = await nullIfMissing(lastOf(deps.store, stream, places, consistency, maxBytes));
   if (found === null) return wanted.map(() => undefined);
   const { messages, heads } = found;
-  return Promise.all(
-    places.map(async ({ address, log, live }, at): Promise<ReadEntry | undefined> => {
-      const schema = wanted[at]?.schema;
-      const [stored, message] = [heads[at] ?? null, messages.get(log)];
-      if (schema === undefined || stored === null || message === undefined) return undefined;
-      const entry = { schema, address, head: withNames(schema, stored) };
-      const shown = await liveOf(deps, entry, { message, copy: messages.get(live), consistency });
-      return { head: entry.head, bytes: message.size, live: shown };
-    }),
-  );
+  const entries: (ReadEntry | undefined)[] = [];
+  const waiting: Promise<void>[] = [];
+  for (const [at, { address, log, live }] of places.entries()) {
+    const schema = wanted[at]?.schema;
+    const [stored, message] = [heads[at] ?? null, messages.get(log)];
+    if (schema === undefined || stored === null || message === undefined) {
+      entries.push(undefined);
+      continue;
+    }
+    const entry = { schema, address, head: withNames(schema, stored) };
+    const found = { message, copy: messages.get(live), consistency };
+    const read: ReadEntry = { head: entry.head, bytes: message.size, live: undefined };
+    entries.push(read);
+    const shown = liveOf(deps, entry, found);
+    const show = (one: ListedEntry | undefined) => {
+      read.live = one;
+    };
+    // Only an entry whose published copy has to be found takes another read.
+    if (shown instanceof Promise) waiting.push(shown.then(show));
+    else show(shown);
+  }
+  await Promise.all(waiting);
+  return entries;
 }
 
 /** Returns what readers of published entries see. @param copy the message with the published copy */
-async function liveOf(
+function liveOf(
   deps: Reader,
   { schema, address, head }: Pick<VisibleEntry, "schema" | "address" | "head">,
   found: { message: StoredMessage; copy: StoredMessage | undefined; consistency: Consistency },
-): Promise<ListedEntry | undefined> {
+): ListedEntry | undefined | Promise<ListedEntry | undefined> {
   const { message, consistency } = found;
   const now = deps.clock.now();
   // Also if the entry is hidden now: the index may not have the entry yet that the same publication has shown. A set
@@ -116,18 +129,16 @@ async function liveOf(
   const seen = { schema, address, head, newest: head.revision, bytes };
   if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
   const copy = liveCopyOf(found.copy);
-  const isNow = copy?.revision === head.publishedRevision;
-  const published =
-    copy !== null && isNow
-      ? withNames(schema, copy)
-      : await publishedOf(deps, schema, { head, address }, consistency);
-  if (published === null) return undefined;
-  // Nothing that is read later than the publication is older than the entry's newest message.
-  if (published.change !== undefined) {
-    const { seq, time } = isNow && found.copy !== undefined ? found.copy : message;
-    deps.sawPublication?.(seq, time);
-  }
-  return { ...seen, shown: maskedRevision(schema, published) };
+  const shownAs = (published: EntryView, { seq, time }: StoredMessage): ListedEntry => {
+    // Nothing that is read later than the publication is older than the entry's newest message.
+    if (published.change !== undefined) deps.sawPublication?.(seq, time);
+    return { ...seen, shown: maskedRevision(schema, published) };
+  };
+  if (found.copy !== undefined && copy?.revision === head.publishedRevision)
+    return shownAs(withNames(schema, copy), found.copy);
+  return publishedOf(deps, schema, { head, address }, consistency).then((published) =>
+    published === null ? undefined : shownAs(published, message),
+  );
 }
 
 /**

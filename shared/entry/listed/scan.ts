@@ -4,13 +4,13 @@ import { Again, retry, retryEach } from "../../kernel/retry.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
 import { readPage } from "../index/scan.ts";
-import { isListed, isOngoing } from "../model/listing.ts";
+import { isListed, isOngoing, type Listing } from "../model/listing.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import { tooFast, WHILE_COMPACTED } from "../ordered/open.ts";
-import type { OrderedField } from "../ordered/pages.ts";
+import { countBefore, type OrderedField } from "../ordered/pages.ts";
 import { PAGES_AT_ONCE, PageGone, readMessages } from "../ordered/read-pages.ts";
 import {
-  type Corrections,
+  type Correction,
   corrected,
   isCounted,
   type ListedPlace,
@@ -34,11 +34,16 @@ const known = new BoundedMap<string, ListedPlace[]>(64);
 /** Positions of entries by the subject of their creation, which never change. */
 const positions = new BoundedMap<string, number>(20_000);
 
+/** The state of a live index. Lists share it until the log has another change, so it never changes. */
 export interface OpenedLive {
   root: LiveRoot;
-  corrections: Corrections;
+  corrections: ReadonlyMap<string, Correction>;
+  /** The listings of the corrections that begin or end to be visible at some time. */
+  windows: readonly Listing[];
   /** Number of changes in the log that are not in the root yet. */
   logged: number;
+  /** The published entries among the corrections, in order of creation. Undefined before the first list needs them. */
+  added?: readonly ListedPlace[];
 }
 
 /** A root in memory. */
@@ -46,6 +51,9 @@ interface KnownRoot {
   root: LiveRoot;
   /** Time of the change `upTo` of the root. It tells whether the log is still that of the same application. */
   time: number;
+  /** Sequence number of the last change in the log, with which the index was opened. */
+  last: number;
+  opened: OpenedLive;
 }
 
 const roots = new BoundedMap<string, KnownRoot>(200);
@@ -97,11 +105,18 @@ export async function openLive(store: Store, index: OrderedField): Promise<Opene
     if (changes !== undefined && first?.seq !== root.upTo) throw new Again();
     if (known !== undefined && known.time !== first?.time) throw new Again();
     if (changes === undefined) return "long";
-    const mark = lastMark(changes.slice(1));
-    if (mark !== undefined && mark !== root.name) throw new Again();
-    roots.set(name, { root, time: first?.time ?? 0 });
+    const last = changes.at(-1)?.seq ?? 0;
+    if (known?.last === last) return known.opened;
     const rest = changes.slice(1);
-    return { root, corrections: corrected(root.recent, rest), logged: rest.length };
+    const mark = lastMark(rest);
+    if (mark !== undefined && mark !== root.name) throw new Again();
+    const corrections = corrected(root.recent, rest);
+    const windows = [...corrections.values()].flatMap(({ after }) =>
+      typeof after === "number" ? [] : [after],
+    );
+    const opened = { root, corrections, windows, logged: rest.length };
+    roots.set(name, { root, time: first?.time ?? 0, last, opened });
+    return opened;
   });
 }
 
@@ -168,11 +183,6 @@ function tellEdge(onEdge: OnEdge | undefined, edge: number | null): void {
   if (edge !== null) onEdge?.(edge);
 }
 
-function correctionsEdge(corrections: Corrections, now: number): number | null {
-  const listings = [...corrections.values()].map(({ after }) => after);
-  return nextEdgeIn(listings, now);
-}
-
 /** A part of the order of creation, without its ends. */
 interface Span {
   after: number;
@@ -184,41 +194,87 @@ interface ScanOptions {
   now: number;
   /** Whether to yield entries that become visible later, too. */
   upcoming?: boolean | undefined;
+  /** Number of entries that the reader probably needs. The first group has as many. */
+  first?: number | undefined;
   onEdge?: OnEdge | undefined;
 }
+
+/** Returns the places in a span of places in order of creation, in the order of the list. */
+function placesIn(
+  places: readonly ListedPlace[],
+  { after, before }: Span,
+  descending: boolean,
+): readonly ListedPlace[] {
+  const from = countBefore(places, ({ seq }) => seq <= after);
+  const to = countBefore(places, ({ seq }) => seq < before);
+  const some = from === 0 && to === places.length ? places : places.slice(from, to);
+  return descending ? some.toReversed() : some;
+}
+
+/** Returns the published entries among the corrections, in order of creation. */
+async function addedTo(
+  store: Store,
+  index: OrderedField,
+  opened: OpenedLive,
+  consistency: Consistency,
+): Promise<readonly ListedPlace[]> {
+  if (opened.added !== undefined) return opened.added;
+  const published = [...opened.corrections].filter(([, { after }]) => after !== 0);
+  const unplaced = published.filter(([, { seq }]) => seq === undefined).map(([id]) => id);
+  const placed = await positionsOf(store, index, unplaced, consistency);
+  const added = published
+    .flatMap(([id, { seq = placed.get(id), after }]): ListedPlace[] =>
+      seq === undefined || after === 0 ? [] : [{ id, seq, listing: after }],
+    )
+    .sort((a, b) => a.seq - b.seq);
+  // A replica may lack a position that it has later.
+  if (added.length === published.length) opened.added = added;
+  return added;
+}
+
+/** Number of entries in the groups of a scan. */
+const GROUP = 1_000;
 
 async function* scanOpened(
   store: Store,
   index: OrderedField,
-  { root: { pages }, corrections }: OpenedLive,
-  { after, before }: Span,
-  { descending, now, upcoming, consistency, onEdge }: ScanOptions & { consistency: Consistency },
+  opened: OpenedLive,
+  span: Span,
+  {
+    descending,
+    now,
+    upcoming,
+    first = GROUP,
+    consistency,
+    onEdge,
+  }: ScanOptions & { consistency: Consistency },
 ): AsyncGenerator<ListedPlace[]> {
+  const { pages } = opened.root;
+  const { corrections, windows } = opened;
   const isShown = upcoming === true ? isOngoing : isListed;
-  tellEdge(onEdge, correctionsEdge(corrections, now));
-  const added = [...corrections].filter(([, correction]) => isShown(correction.after, now));
-  const unplaced = added.filter(([, { seq }]) => seq === undefined).map(([id]) => id);
-  const placed = await positionsOf(store, index, unplaced, consistency);
-  const extra = added
-    .map(([id, { seq }]) => ({ id, seq: seq ?? placed.get(id) ?? 0, listing: 1 as const }))
-    .filter(({ seq }) => seq > after && seq < before);
-  const isInside = ({ id, seq, listing }: ListedPlace) =>
-    seq > after && seq < before && !corrections.has(id) && isShown(listing, now);
+  tellEdge(onEdge, nextEdgeIn(windows, now));
+  const added = placesIn(await addedTo(store, index, opened, consistency), span, descending);
   const parts = pages.map((page, number) => ({
     page,
     from: number === 0 ? 0 : page.first,
     to: pages[number + 1]?.first ?? Number.POSITIVE_INFINITY,
   }));
   const wanted = parts.filter(({ page, from, to }) => {
-    if (to <= after || from >= before) return false;
+    if (to <= span.after || from >= span.before) return false;
     const isHidden = upcoming !== true && isCounted(page, now) && page.shown === 0;
     if (isHidden) tellEdge(onEdge, page.until);
     return !isHidden;
   });
   if (descending) wanted.reverse();
-  const sorted = (places: ListedPlace[]) =>
-    places.sort((a, b) => (descending ? b.seq - a.seq : a.seq - b.seq));
-  let rest = sorted(extra);
+  const isBefore = (a: number, b: number) => (descending ? a > b : a < b);
+  let next = 0;
+  let group: ListedPlace[] = [];
+  let most = first;
+  /** Adds the added entries before a position. */
+  const addBefore = (seq: number) => {
+    for (let place = added[next]; place !== undefined && isBefore(place.seq, seq); place = added[++next])
+      if (isShown(place.listing, now)) group.push(place);
+  };
   for (let at = 0, size = 1; at < wanted.length; at += size, size = Math.min(PAGES_AT_ONCE, size * 2)) {
     const some = wanted.slice(at, at + size);
     const read = await readLivePages(
@@ -227,24 +283,27 @@ async function* scanOpened(
       some.map(({ page }) => page),
       consistency,
     );
-    for (const [number, { from, to }] of some.entries()) {
+    for (const [number, { page, from, to }] of some.entries()) {
       const places = read[number] ?? [];
-      tellEdge(
-        onEdge,
+      const until = () =>
         nextEdgeIn(
           places.map(({ listing }) => listing),
           now,
-        ),
-      );
-      const own = places.filter(isInside);
-      // Of the added entries, those up to the end of this page come now.
-      const count = rest.findIndex(({ seq }) => (descending ? seq < from : seq >= to));
-      const others = count === -1 ? rest : rest.slice(0, count);
-      rest = rest.slice(others.length);
-      yield sorted([...own, ...others]);
+        );
+      tellEdge(onEdge, isCounted(page, now) ? page.until : until());
+      for (const place of placesIn(places, span, descending)) {
+        addBefore(place.seq);
+        if (!corrections.has(place.id) && isShown(place.listing, now)) group.push(place);
+        if (group.length < most) continue;
+        yield group;
+        [group, most] = [[], GROUP];
+      }
+      // The page ends before the next one begins, which has this position.
+      addBefore(descending ? from - 1 : to);
     }
   }
-  yield rest;
+  addBefore(descending ? Number.NEGATIVE_INFINITY : Number.POSITIVE_INFINITY);
+  yield group;
 }
 
 /** Yields the visible entries, or also the upcoming ones, in order of creation, in groups. */
@@ -282,12 +341,12 @@ interface Counted {
 async function countOpened(
   store: Store,
   index: OrderedField,
-  { root, corrections }: OpenedLive,
+  { root, corrections, windows }: OpenedLive,
   now: number,
   consistency: Consistency,
 ): Promise<Counted> {
   let count = 0;
-  const edges: (number | null)[] = [correctionsEdge(corrections, now)];
+  const edges: (number | null)[] = [nextEdgeIn(windows, now)];
   const passed: LivePage[] = [];
   for (const page of root.pages) {
     if (!isCounted(page, now)) {

@@ -127,11 +127,12 @@ export function tendPassed(deps: Deps, definition: Definition, index: OrderedFie
 /** Counts the changes of a write, and compacts the live index if this process has changed it often. */
 export function tendWritten(deps: Deps, definition: Definition, write: EntryWrite): void {
   if (!changesListing(write)) return;
-  const index: OrderedField = { ...write.address, field: LIVE };
-  const name = subjects.orderedLog(index, index.field);
+  const { address } = write;
+  const name = `${address.orb}.${address.type}.${address.schema}`;
   const count = (written.get(name) ?? 0) + 1;
   written.set(name, count < MANY_WRITTEN ? count : 0);
   if (count < MANY_WRITTEN) return;
+  const index: OrderedField = { ...address, field: LIVE };
   inBackground(deps, index, async () => {
     // An upload into an empty schema is the first that needs the index, which is quick to build then.
     if ((await openLive(deps.store, index)) === "missing") await buildIfSmall(deps, definition, index);

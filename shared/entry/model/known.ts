@@ -10,7 +10,7 @@ import {
   type Values,
 } from "../../definition/walk.ts";
 import { equal, isObject } from "../../kernel/json.ts";
-import { holdsSealed, isSealed, maskValues } from "./masking.ts";
+import { holdsSealed, isSealed, withoutSealed } from "./masking.ts";
 import { type EntrySnapshot, type EntryView, entryView, type StoredValue } from "./snapshot.ts";
 
 /**
@@ -35,29 +35,40 @@ export function withPointers(
   return places.length === 0 ? stored : replaceLeaves(stored, places);
 }
 
+/** Returns the stored values of the fields that the definition has, as `view` shows them. Undefined hides a value. */
 function inKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
+  view: (schema: CompiledSchema, field: CompiledField, value: StoredValue) => StoredValue,
 ): Record<string, StoredValue> {
-  const known = Object.entries(withPointers(schema, stored)).filter(([name, value]) => {
+  const known: Record<string, StoredValue> = {};
+  const values = withPointers(schema, stored);
+  for (const name of Object.keys(values)) {
     const field = schema.fields.get(name);
-    return field !== undefined && isReadable(field, value);
-  });
-  return Object.fromEntries(known);
+    const value = values[name];
+    const shown = field !== undefined && isReadable(field, value) ? view(schema, field, value) : undefined;
+    if (shown !== undefined) known[name] = shown;
+  }
+  return known;
 }
+
+/** Returns whether a value of a field may contain encrypted text that a reader may know of. */
+const holdsSecrets = ({ sensitive, shapes }: CompiledField) => sensitive || shapes !== undefined;
 
 /**
  * Returns false if the stored value is encrypted, because the field was sensitive at that time. Never show encrypted
  * text. The values inside objects are judged one by one.
  */
-const isReadable = (field: CompiledField, value: StoredValue) =>
-  field.sensitive || field.shapes !== undefined || !holdsSealed(value);
+const isReadable = (field: CompiledField, value: StoredValue) => holdsSecrets(field) || !holdsSealed(value);
+
+const masked = (field: CompiledField, value: StoredValue) =>
+  holdsSecrets(field) ? withoutSealed(value) : value;
 
 export function withKnownFields(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
-  return maskValues(inKnownFields(schema, stored));
+  return inKnownFields(schema, stored, (_, field, value) => masked(field, value));
 }
 
 /** Returns the stored values. Omits fields, languages and markets that the application's definition no longer has. */
@@ -65,48 +76,49 @@ export function knownValues(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
-  const known: Record<string, StoredValue> = {};
-  for (const [name, value] of Object.entries(inKnownFields(schema, stored))) {
-    const field = schema.fields.get(name);
-    const left = field === undefined ? undefined : knownLocales(schema, field, value);
-    if (left !== undefined) known[name] = left;
-  }
-  return known;
+  return inKnownFields(schema, stored, knownLocales);
 }
 
 export function storedInput(
   schema: CompiledSchema,
   stored: Readonly<Record<string, StoredValue>>,
 ): Record<string, StoredValue> {
-  return maskValues(knownValues(schema, stored));
+  return inKnownFields(schema, stored, (_, field, value) =>
+    masked(field, knownLocales(schema, field, value)),
+  );
 }
 
 /** Returns a field's value for the application's current languages and markets, or undefined if none remains. */
 export function knownLocales(schema: CompiledSchema, field: CompiledField, value: StoredValue): StoredValue {
-  if (!field.translatable && !field.marketSpecific && field.shapes === undefined) return value;
-  const levels = [
-    ...(field.marketSpecific ? [schema.markets] : []),
-    ...(field.translatable ? [schema.languages] : []),
-  ];
-  if (field.shapes === undefined) return leftOf(value, levels);
+  const { marketSpecific, translatable, shapes } = field;
+  if (!translatable && !marketSpecific && shapes === undefined) return value;
+  const languages = translatable ? schema.languages : undefined;
+  const levels = marketSpecific ? [schema.markets, languages] : [languages];
+  if (shapes === undefined) return leftOf(value, levels);
   return leftOf(value, levels, (inner) =>
     mapObjects(field, inner, (object) => knownMembers(schema, field, object)),
   );
 }
 
+/** @param levels the keys that a value keeps at each level, from `level` on */
 function leftOf(
   value: StoredValue,
-  levels: readonly (readonly string[])[],
-  inner: (value: StoredValue) => StoredValue = (one) => one,
+  levels: readonly (readonly string[] | undefined)[],
+  inner?: (value: StoredValue) => StoredValue,
+  level = 0,
 ): StoredValue {
-  const [keys, ...below] = levels;
-  if (keys === undefined) return inner(value);
+  const keys = levels[level];
+  if (keys === undefined) return inner === undefined ? value : inner(value);
   if (!isObject(value) || isSealed(value)) return value;
-  const left = Object.entries(value)
-    .filter(([key]) => keys.includes(key))
-    .map(([key, item]) => [key, leftOf(item, below, inner)] as const)
-    .filter(([, item]) => item !== undefined);
-  return left.length === 0 ? undefined : Object.fromEntries(left);
+  const left: Record<string, StoredValue> = {};
+  let isEmpty = true;
+  for (const key of Object.keys(value)) {
+    const item = keys.includes(key) ? leftOf(value[key], levels, inner, level + 1) : undefined;
+    if (item === undefined) continue;
+    left[key] = item;
+    isEmpty = false;
+  }
+  return isEmpty ? undefined : left;
 }
 
 function knownMembers(

@@ -241,11 +241,16 @@ export function fallbacksIn(
   { choice, fields }: Presentation,
 ): [string, Source][] {
   const sources: [string, Source][] = [];
-  if (choice.allLocales) return sources;
+  const hasOthers = choice.languages.length > 1 || choice.markets.length > 1;
+  if (choice.allLocales || !hasOthers) return sources;
   for (const field of localizedIn(schema)) {
     if (fields !== undefined && !fields.has(rootOf(field).name)) continue;
-    const [source] = mapsOf(field, values).flatMap((stored) => fallbackOf(field, stored, choice) ?? []);
-    if (source !== undefined) sources.push([field.name, source]);
+    for (const stored of mapsOf(field, values)) {
+      const source = fallbackOf(field, stored, choice);
+      if (source === undefined) continue;
+      sources.push([field.name, source]);
+      break;
+    }
   }
   return sources;
 }

@@ -26,7 +26,8 @@ export interface Secrets {
   readonly languages: readonly string[];
 }
 
-function withoutSealed(value: unknown): unknown {
+/** Replaces encrypted text with the mask, at any depth. */
+export function withoutSealed(value: unknown): unknown {
   if (isSealed(value)) return MASK;
   if (!holdsSealed(value)) return value;
   if (Array.isArray(value)) return value.map(withoutSealed);

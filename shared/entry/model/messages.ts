@@ -53,10 +53,10 @@ export const UNDOES = "Undoes";
 export const GONE_SECONDS = 1;
 
 /** Returns the message that changes the live index; none if the write does not change whether the entry is published. */
-function listingMessages({ address, before, snapshots, index }: EntryWrite): Append[] {
-  if (!hasLiveIndex(address.type)) return [];
+function listingMessages(write: EntryWrite): Append[] {
+  if (!changesListing(write)) return [];
+  const { address, before, snapshots, index } = write;
   const [from, to] = [listingOf(before), listingOf(snapshots.at(-1))];
-  if (isSameListing(from, to)) return [];
   const change = { id: address.id, after: to, before: from, isNew: index === "add" };
   return [{ subject: subjects.orderedLog(address, LIVE), data: listingBody(change) }];
 }
@@ -86,8 +86,8 @@ export function placesIn(text: string): (Home & { id: string })[] {
 }
 
 /** Returns whether a write changes the live index. */
-export function changesListing(write: EntryWrite): boolean {
-  return listingMessages(write).length > 0;
+export function changesListing({ address, before, snapshots }: EntryWrite): boolean {
+  return hasLiveIndex(address.type) && !isSameListing(listingOf(before), listingOf(snapshots.at(-1)));
 }
 
 /** Returns the messages that a write appends. The last one is the new revision. */

@@ -72,7 +72,8 @@ export async function* scanListed(
   query: ListQuery,
   after: Position | undefined,
 ): AsyncGenerator<ListStep[]> {
-  for await (const places of listed(after?.seq, creationOrder(query) === "desc"))
+  const first = query.conditions.length === 0 ? query.limit + 1 : undefined;
+  for await (const places of listed(after?.seq, creationOrder(query) === "desc", first))
     yield places.map((place) => ({ place, position: positionAt("index", { seq: place.seq }) }));
 }
 

@@ -62,7 +62,11 @@ export interface Collection<T> {
 }
 
 /** A live index, opened for a list. */
-export type Listed = (from: number | undefined, descending: boolean) => AsyncGenerator<IndexEntry[]>;
+export type Listed = (
+  from: number | undefined,
+  descending: boolean,
+  first?: number,
+) => AsyncGenerator<IndexEntry[]>;
 
 /**
  * Opens the index of published entries, if the list has one.
@@ -79,11 +83,12 @@ export async function openListed<T>(
   // Pages in which a `validFrom` or `validTo` has passed must be read, even if all of their entries are hidden.
   tendPassed(deps, context, live, state.root.pages.filter((page) => !isCounted(page, now)).length);
   const { type, schema } = live;
-  return async function* (from, descending) {
+  return async function* (from, descending, first) {
     for await (const places of scanLive(deps.store, live, state, {
       descending,
       now,
       upcoming,
+      first,
       from,
       onEdge: deps.expires,
     }))

@@ -123,10 +123,12 @@ export function merged(
   // Only a write of the whole entry could lose the values of fields that the request omits, so keep them. A write for
   // one language or market keeps all other values anyway.
   const isWhole = place.locale === undefined && place.market === undefined;
-  const kept = Object.entries(before).filter(([name]) => {
-    const { read, write } = rightsTo(name);
-    return isWhole && read && write;
-  });
+  const kept = isWhole
+    ? Object.entries(before).filter(([name]) => {
+        const { read, write } = rightsTo(name);
+        return read && write;
+      })
+    : [];
   const changed = Object.entries(patch).map(([name, value]): [string, unknown] => {
     const field = schema.fields.get(name);
     if (value === null || !rightsTo(name).read) return [name, value];

@@ -42,7 +42,7 @@ export function characterRules(field: FieldDefinition): Rule {
     if (typeof value !== "string") return;
     if (typeof min === "number" && characters(value) < min)
       report("too_short", `must be at least ${min} characters long (is ${characters(value)})`);
-    if (typeof max === "number" && characters(value) > max)
+    if (typeof max === "number" && value.length > max && characters(value) > max)
       report("too_long", `must be at most ${max} characters long (is ${characters(value)})`);
     if (pattern === undefined) return;
     if (value.length > MAX_MATCHED) {
