@@ -255,7 +255,7 @@ export async function createLines(
 ): Promise<LineResult[]> {
   const { module, schema, change } = place;
   const response = await send("POST", `${collectionPath(place)}/bulk`, undefined, {
-    // The platform refuses a change set here, so lines never pass by the set in which the caller works.
+    // In a change set, the lines go into the set.
     query: { module, schema, match, change, ...(publish ? { publish } : {}) },
     text: { body: lines.join("\n"), type: "application/x-ndjson" },
     once: match === undefined,
