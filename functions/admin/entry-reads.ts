@@ -103,7 +103,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     .openapi(list, async (c) => {
       const orb = await definition(c, c.req.valid("param").orbId);
       const parameters = [...new URL(c.req.url).searchParams];
-      const { deps, pages } = await readingFrom(c.var.deps, c.var.actor, orb, c.req.query());
+      const { deps, pages } = await readingFrom(c.var.deps, c.var.actor, orb, c.req.query(), true);
       return c.json(await listManaged(deps, c.var.actor, { orb, parameters, pages }), 200);
     })
     .openapi(one, async (c) => {
@@ -112,7 +112,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
       const { revision, at, reveal } = query;
       const { actor } = c.var;
       const orb = definition(c, orbId);
-      const { deps, tag } = await readingFrom(c.var.deps, actor, orb, query);
+      const { deps, tag } = await readingFrom(c.var.deps, actor, orb, query, true);
       const found = await getManaged(deps, actor, {
         orbId,
         orb,

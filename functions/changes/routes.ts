@@ -87,6 +87,7 @@ function addCollection(place: ChangeRoutes): void {
       state: query["filter[state]"],
       author: query["filter[author]"],
       entry: query["filter[entry]"],
+      mentions: query["filter[mentions]"],
       limit: query.limit,
       after: readCursor("changes", query.cursor),
     });

@@ -72,6 +72,11 @@ export const ListQuery = z.strictObject({
     .max(128)
     .optional()
     .openapi({ description: "Id of the account that opened the set" }),
+  "filter[mentions]": z
+    .string()
+    .max(128)
+    .optional()
+    .openapi({ description: "Id of an account: sets with comments that mention it and are not resolved" }),
   "filter[entry]": entryName
     .optional()
     .openapi({ description: "Sets that contain this entry, or have published it: `module/schema/id`" }),
@@ -162,6 +167,7 @@ export const ChangeView = z
     ...members,
     hash: z.string().openapi({ description: "Hash of the content. Each write into the set changes it" }),
     entries: z.int().openapi({ description: "Number of entries in the set" }),
+    authors: z.array(account).openapi({ description: "Ids of the accounts that have written into the set" }),
     review: z
       .array(ReviewRule)
       .openapi({ description: "The review rules of the orb that concern the entries in the set" }),
@@ -266,6 +272,7 @@ export function changeView({ set, content, rules }: ReviewedSet): z.infer<typeof
     ...listedChange(set),
     hash: content.hash,
     entries: content.entries,
+    authors: [...content.authors],
     review: rules.map(({ rule: { approvals, roles, module, schema, notAuthor }, given }) => ({
       approvals,
       given,

@@ -13,7 +13,7 @@ import {
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { homeKey } from "../../shared/definition/document/home.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { type EntryKey, ownerOf, takenMeanwhile } from "../../shared/entry/index.ts";
+import { type EntryKey, ownerOf, TakenMeanwhile } from "../../shared/entry/index.ts";
 import type { OrbContext } from "../../shared/entry/model/resolve.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
@@ -82,19 +82,24 @@ export async function writingTo(
   };
 }
 
-/** Returns what a read needs: within the change set that the query names, if it names one. */
+/**
+ * Returns what a read needs: within the change set that the query names, if it names one.
+ * @param isNewest whether the newest versions are read, also of entries that are not live
+ */
 export async function readingFrom(
   deps: Deps,
   actor: Actor,
   orb: OrbContext | Promise<OrbContext>,
   query: Query,
+  isNewest = false,
 ): Promise<ReadingWithin> {
   if (query.change === undefined) return { deps };
   refuse(query, ["at", "reveal"]);
   // Others may write into the set, which the host's cache of responses does not follow.
   deps.expires?.(0);
   const context = await orb;
-  return readingIn(deps, principalIn(actor, context.orb, context.compiled), context, query.change);
+  const principal = principalIn(actor, context.orb, context.compiled);
+  return readingIn(deps, principal, context, query.change, isNewest ? "newest" : "read");
 }
 
 /**
@@ -143,7 +148,7 @@ export async function puttingTo(
   const admits: WritingOptions["admits"] = ({ content }) => {
     const known = new Set(seen?.content.items.map(({ id, hash }) => `${id}/${hash}`));
     if (content.items.some((item) => isHere(item) && !known.has(`${item.id}/${item.hash}`)))
-      throw takenMeanwhile(key);
+      throw new TakenMeanwhile(key);
   };
   const to = await writingTo(deps, actor, orb, query, { admits });
   return {
@@ -161,14 +166,17 @@ export async function puttingTo(
   };
 }
 
-/** Returns what a live list needs to follow a change set; undefined if the query names none. */
+/**
+ * Returns what a live list needs to follow a change set; undefined if the request names none.
+ * @param isNewest whether the list has the newest versions
+ */
 export function followedIn(
   deps: Deps,
   actor: Actor,
   orb: OrbContext,
-  { change }: Query,
+  change: string | undefined,
+  isNewest: boolean,
 ): SetOfList | undefined {
-  return change === undefined
-    ? undefined
-    : { id: change, open: () => readingFrom(deps, actor, orb, { change }) };
+  if (change === undefined) return undefined;
+  return { id: change, open: () => readingFrom(deps, actor, orb, { change }, isNewest) };
 }

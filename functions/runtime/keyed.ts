@@ -89,7 +89,8 @@ export async function getBy(request: EntryRequest, address: Keyed): Promise<Resp
   const key = keyOf(request, address);
   if (!isInChange(request)) return get(request, key);
   const { c, live, caller } = request;
-  const within = await readingFrom(c.get("deps"), caller.actor, live, { change: c.req.query("change") });
+  const { change } = c.req.query();
+  const within = await readingFrom(c.get("deps"), caller.actor, live, { change }, reading.latest);
   return get(request, (await idWithin(request, address, reading, within)) ?? "");
 }
 

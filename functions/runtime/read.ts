@@ -106,8 +106,10 @@ export async function list(request: EntryRequest): Promise<Response> {
   const input = listInputOf(request, params, c.req.header("accept-language"));
   const { query, reading } = input;
   const { change } = query.extra;
-  if (isLive(params)) return liveList(c, input, followedIn(c.get("deps"), caller.actor, live, { change }));
-  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, { change });
+  const { latest } = reading;
+  if (isLive(params))
+    return liveList(c, input, followedIn(c.get("deps"), caller.actor, live, change, latest));
+  const { deps, pages } = await readingFrom(c.get("deps"), caller.actor, live, { change }, latest);
   const choice = { ...input.choice, richText: await richTextForm(query.extra.richText) };
   const page = await listEntries(deps, { ...input, choice, last, pages });
   const { languages, ...body } = page;
@@ -115,7 +117,7 @@ export async function list(request: EntryRequest): Promise<Response> {
   return completeResponse(c, JSON.stringify(body), 200, {
     ...responseHeaders({
       ...{ schema, actor: caller.actor, choice, expanded, languages, pinned: pinned !== undefined },
-      private: reading.latest || change !== undefined,
+      private: latest || change !== undefined,
     }),
     "content-type": "application/json",
   });
@@ -129,7 +131,7 @@ export async function get(request: EntryRequest, id: string | EntryKey): Promise
   const parsed = parseOneQuery(searchOf(c), readable, typeof id === "string" ? EXTRA.id : EXTRA.key);
   const query = pinned === undefined ? parsed : { ...parsed, expand: pinned.expanded(parsed.expand) };
   const { change } = query.extra;
-  const { deps, tag } = await readingFrom(c.get("deps"), caller.actor, live, c.req.query());
+  const { deps, tag } = await readingFrom(c.get("deps"), caller.actor, live, c.req.query(), asked.latest);
   const richText = await richTextForm(query.extra.richText);
   const choice = { ...choiceOf(c, pinned?.pair?.old ?? schema, query.extra), richText };
   const reveal = revealOf(request);

@@ -54,6 +54,6 @@ export async function liveAnswer(
   const target = { live, schema: address.schema, caller: principalIn(actor, orb, live.compiled) };
   const list = listInputOf(target, params, c.req.header("accept-language"));
   const { change } = list.query.extra;
-  const set = followedIn(deps, actor, live, { change });
+  const set = followedIn(deps, actor, live, change, list.reading.latest);
   return serveLiveList(lists, deps, list, { method, params, lastEventId, set });
 }

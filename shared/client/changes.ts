@@ -57,6 +57,8 @@ export interface ChangeSet extends ListedChange {
   hash: string;
   /** Number of entries in the set. */
   entries: number;
+  /** Ids of the accounts that have written into the set. */
+  authors: readonly string[];
   /** The review rules that concern the entries in the set. */
   review: {
     /** Approvals that the rule demands, and those of the present content that count for it. */
@@ -148,9 +150,10 @@ export interface Changes {
   /**
    * Returns a page of sets, newest first.
    * @param options.entry only sets that contain this entry: `module/schema/id`
+   * @param options.mentions only sets with open comments that mention the account with this id
    */
   list(
-    options?: PageCall & { state?: ChangeState; author?: string; entry?: string },
+    options?: PageCall & { state?: ChangeState; author?: string; entry?: string; mentions?: string },
   ): Promise<PageOf<ListedChange>>;
   get(id: string, options?: CallOptions): Promise<ChangeSet>;
   /**
@@ -284,12 +287,13 @@ export function changesOf(transport: Transport, base: string): Changes {
   const entryPath = (entry: string) => `/entries/${encodeURIComponent(entry)}`;
   return {
     open: (input, options) => send("POST", undefined, "", options, { body: input }),
-    list: ({ state, author, entry, ...options } = {}) =>
+    list: ({ state, author, entry, mentions, ...options } = {}) =>
       page(undefined, "", {
         ...options,
         "filter[state]": state,
         "filter[author]": author,
         "filter[entry]": entry,
+        "filter[mentions]": mentions,
       }),
     get: (id, options) => send("GET", id, "", options),
     patch: (target, changes, options) => send("PATCH", target, "", options, { body: changes }),

@@ -55,15 +55,7 @@ interface Together<O extends OrbTypes> {
 }
 
 /** The methods of collections that do not work within a change set. */
-type NotInChange =
-  | "live"
-  | "aggregate"
-  | "put"
-  | "patchAll"
-  | "deleteAll"
-  | "revisions"
-  | "revision"
-  | "revert";
+type NotInChange = "aggregate" | "revisions" | "revision" | "revert";
 
 /** The collections of an orb as a change set will leave them. Their writes go into the set. */
 export type OrbInChange<All, O extends OrbTypes, D extends Mode> = {

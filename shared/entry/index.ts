@@ -28,6 +28,6 @@ export type { Target, Written } from "./write/change.ts";
 export { createEntry, requireOrb } from "./write/create.ts";
 export { deleteEntry } from "./write/delete.ts";
 export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./write/lifecycle.ts";
-export { putEntry, takenMeanwhile } from "./write/put.ts";
+export { putEntry, TakenMeanwhile } from "./write/put.ts";
 export { revertEntry } from "./write/revert.ts";
 export { updateEntry } from "./write/update.ts";

@@ -224,6 +224,8 @@ export const subjects = {
   /** The ids of the comments on a change set, in the order in which they were written. */
   changeCommentOrder: (orb: string, set: string) =>
     `${token(orb, "orb")}._change.${token(set, "change")}.order`,
+  /** The comments that mention an account, in the order in which they were written. */
+  mentions: (orb: string, account: string) => `${token(orb, "orb")}._mention.${token(account, "account")}`,
   /** The ids of the orb's change sets, in the order in which they were opened. */
   changeOrder: (orb: string) => `${token(orb, "orb")}._change.order`,
   /** The list of what a change set contains. Every write into the set replaces it. */

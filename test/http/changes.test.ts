@@ -231,6 +231,36 @@ test("takes comments of all who may read the set, and resolves them", async () =
   ]);
 });
 
+test("lists the sets with open comments that mention an account, as far as the caller may read them", async () => {
+  const { writer, editor } = people;
+  const stranger = await user(platform, "press");
+  const [first, second] = [await open(writer), await open(writer)];
+  const idOf = (path: string) => path.split("/").at(-1);
+  const listed = async (who: SignedIn, account: string) => {
+    const query = `filter[mentions]=${encodeURIComponent(account)}&limit=100`;
+    const { status, body } = await as(who, "GET", `/api/press/changes?${query}`);
+    expect([status, body.code]).toEqual([200, undefined]);
+    return body.items.map(({ id }: { id: string }) => id);
+  };
+  const comment = (path: string, mentions: string[]) =>
+    as(editor, "POST", `${path}/comments`, { text: "Can you look?", mentions });
+  const made = await comment(first, [stranger.id, stranger.id, writer.id, "not an id"]);
+  expect(made.body.mentions).toEqual([stranger.id, stranger.id, writer.id, "not an id"]);
+  await comment(second, [editor.id]);
+  expect(await listed(writer, writer.id)).toEqual([idOf(first)]);
+  expect(await listed(writer, editor.id)).toEqual([idOf(second)]);
+  expect(await listed(stranger, stranger.id)).toEqual([]);
+  expect(await listed(writer, "not an id")).toEqual([]);
+  const entry = await as(
+    writer,
+    "GET",
+    `/api/press/changes?filter[mentions]=${writer.id}&filter[state]=CLOSED`,
+  );
+  expect(entry.body.items).toEqual([]);
+  await as(writer, "POST", `${first}/comments/${made.body.id}/resolve`);
+  expect(await listed(writer, writer.id)).toEqual([]);
+});
+
 test("leaves the path to a module of an older orb, and rejects methods that it does not have", async () => {
   const wrong = await as(root, "PUT", "/api/press/changes");
   expect([wrong.status, wrong.headers.get("allow")?.split(", ").sort()]).toEqual([

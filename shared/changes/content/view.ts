@@ -23,10 +23,11 @@ const OPENING_BYTES = 2 * SMALL_BYTES;
 const LOG = /^[^.]+\.[^.]+\.owner\.[^.]+\.[^.]+$/;
 
 /**
- * Whether the caller reads within the set, writes into it, or selects the entries to write. A write begins with the live
- * revision of an entry, not with its draft, so entries are selected by that.
+ * Whether the caller reads what will be live (`read`), reads the newest versions (`newest`), writes into the set, or selects
+ * the entries to write. A write begins with the live revision of an entry, not with a draft beside it. So all but the
+ * first show that revision.
  */
-export type Purpose = "read" | "write" | "select";
+export type Purpose = "read" | "newest" | "write" | "select";
 
 /** @param body replaces the message's text */
 function asLog(message: StoredMessage, subject: string, body?: string): StoredMessage {
@@ -127,9 +128,13 @@ export class SetView {
     this.#versions.clear();
     this.#merged.clear();
     const { set } = this.record;
-    if (this.#purpose === "read") return requireReadable(this.#principal, compiled, set);
+    if (this.#isRead) return requireReadable(this.#principal, compiled, set);
     requireWritable(this.#principal, compiled, set);
     nextState(set.state, "edit");
+  }
+
+  get #isRead(): boolean {
+    return this.#purpose === "read" || this.#purpose === "newest";
   }
 
   /** Returns the pending version of an entry that the view has shown. */
@@ -191,10 +196,9 @@ export class SetView {
     const versions = [...found.values()].flatMap((message) => versionIn(compiled, message) ?? []);
     const shown = versions.filter((version) => this.#isVisible(version));
     for (const version of shown) this.#versions.set(version.head.id, version);
-    const merged =
-      this.#purpose === "read"
-        ? await mergedNow(this.#reader, this.#context, shown, maxBytes)
-        : new Map<string, Merged>();
+    const merged = this.#isRead
+      ? await mergedNow(this.#reader, this.#context, shown, maxBytes)
+      : new Map<string, Merged>();
     const out = new Map<string, StoredMessage>();
     for (const version of shown) {
       const { address } = version;
@@ -209,7 +213,7 @@ export class SetView {
     return out;
   }
 
-  /** For a write or its selection, returns the live revision instead of a draft beside it: the draft is no part of the set. */
+  /** Unless the view shows what will be live, returns the live revision instead of a draft beside it: the draft is no part of the set. */
   async #asLive(message: StoredMessage | null, options: ReadOptions = {}): Promise<StoredMessage | null> {
     const head = this.#purpose === "read" ? null : snapshotOf(message);
     if (message === null || head === null || head.publishedSeq === null) return message;

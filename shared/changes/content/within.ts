@@ -65,14 +65,15 @@ export interface ReadingIn {
 /**
  * Returns what verbs need to read the entries as a set will leave them. A caller who may not read the drafts
  * of an entry sees it as it is.
- * @param purpose `select` to find the entries that writes into the set are to change
+ * @param purpose `newest` to read the newest versions, `select` to find the entries that writes into the set are to
+ *   change
  */
 export async function readingIn(
   deps: Deps,
   principal: Principal,
   context: OrbContext,
   set: string,
-  purpose: "read" | "select" = "read",
+  purpose: "read" | "newest" | "select" = "read",
 ): Promise<ReadingIn> {
   const view = await SetView.open(deps, context, principal, set, purpose);
   return { deps: { ...deps, store: view.store }, pages: pagesIn(view), tag: () => view.tag };

@@ -9,6 +9,7 @@ import { requireReadable, requireSome } from "../record/rights.ts";
 import { writeInSet } from "./change.ts";
 import type { OfSet } from "./input.ts";
 import { type Listed, listInOrder } from "./listed.ts";
+import { mentionMessages } from "./mentions.ts";
 
 /** A comment as stored. Times are ISO 8601, and `by` members are ids of accounts. */
 export interface SetComment {
@@ -56,7 +57,8 @@ export function addComment(deps: Deps, actor: Actor, input: NewComment): Promise
     };
     const subject = subjects.changeComment(context.orb, set.id, result.id);
     const order = { subject: subjects.changeCommentOrder(context.orb, set.id), data: result.id };
-    return { messages: [{ subject, data: JSON.stringify(result), expect: { seq: 0 } }, order], result };
+    const stored = { subject, data: JSON.stringify(result), expect: { seq: 0 } };
+    return { messages: [stored, order, ...mentionMessages(context.orb, set.id, result)], result };
   });
 }
 

@@ -12,6 +12,7 @@ import type { SetState } from "../record/states.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";
 import { type Listed, listInOrder } from "./listed.ts";
+import { setsMentioning } from "./mentions.ts";
 
 /** Returns a change set. */
 export async function getSet(
@@ -35,6 +36,8 @@ export interface ListSets {
   author?: string | undefined;
   /** An entry that the sets contain, or have published: `module/schema/id`. */
   entry?: string | undefined;
+  /** Id of an account that open comments on the sets mention. */
+  mentions?: string | undefined;
   limit: number;
   /** Place of the last set of the previous page. */
   after?: number | undefined;
@@ -158,12 +161,16 @@ async function withReverted(
 export async function listSets(
   deps: Deps,
   actor: Actor,
-  { orb, state, author, entry, limit, after }: ListSets,
+  { orb, state, author, entry, mentions, limit, after }: ListSets,
 ): Promise<Listed<ChangeSet>> {
   const context = await orb;
   const principal = principalIn(actor, context.orb, context.compiled);
   requireSome(principal, context.compiled, "changes.read");
-  const among = entry === undefined ? undefined : await setsWith(deps, principal, context, entry);
+  const chosen = await Promise.all([
+    entry === undefined ? undefined : setsWith(deps, principal, context, entry),
+    mentions === undefined ? undefined : setsMentioning(deps, context.orb, mentions),
+  ]);
+  const [among, ...others] = chosen.filter((sets) => sets !== undefined);
   if (among?.size === 0) return { items: [], next: null };
   return listInOrder(deps, {
     orb: context.orb,
@@ -176,7 +183,9 @@ export async function listSets(
     take(message) {
       const { set } = parseSet(message);
       const fits =
-        (state === undefined || set.state === state) && (author === undefined || set.createdBy === author);
+        (state === undefined || set.state === state) &&
+        (author === undefined || set.createdBy === author) &&
+        others.every((sets) => sets.has(set.id));
       return fits && isReadable(principal, context.compiled, set) ? set : undefined;
     },
   });

@@ -61,13 +61,16 @@ function listingMessages(write: EntryWrite): Append[] {
   return [{ subject: subjects.orderedLog(address, LIVE), data: listingBody(change) }];
 }
 
+/** Types of modules whose entries change sets contain. Others are records, or are written by handlers only. */
+const TAKEN_BACK: ReadonlySet<EntryAddress["type"]> = new Set(["content", "config", "rules"]);
+
 /**
  * Returns the message that says that an API token has written an entry; none if the revision before says so already. A
  * revision that a change set has published does not, because the set itself does.
  */
 function tokenMarks({ address, before, snapshots }: EntryWrite): Append[] {
   const { token, change } = snapshots.at(-1) ?? {};
-  if (token === undefined || change !== undefined) return [];
+  if (token === undefined || change !== undefined || !TAKEN_BACK.has(address.type)) return [];
   if (before?.token === token && before.change === undefined) return [];
   return [{ subject: subjects.tokenWrites(address.orb, token), data: placeText(address) }];
 }

@@ -52,13 +52,13 @@ export function isTaken(error: unknown, { field }: EntryKey): boolean {
   );
 }
 
-/** Error 409 for a write that must look again for the entry with the key, because it may have been created since. */
-export function takenMeanwhile({ field }: EntryKey): AppError {
-  const message = "may have been given to another entry meanwhile";
-  const errors = [{ path: `/values/${field.name}`, code: "unique", message }];
-  return new AppError("conflict", "unique_conflict", "Other requests write into the change set. Try again.", {
-    errors,
-  });
+/** The place of a write has changed since the look for an entry with the key. So the write must look again. */
+export class TakenMeanwhile extends AppError {
+  constructor({ field }: EntryKey) {
+    const message = "may have been given to another entry meanwhile";
+    const errors = [{ path: `/values/${field.name}`, code: "unique", message }];
+    super("conflict", "unique_conflict", "Other requests write into the change set. Try again.", { errors });
+  }
 }
 
 const isMissing = (error: unknown) => error instanceof AppError && error.code === "entry_not_found";
@@ -80,6 +80,7 @@ export async function putEntry(deps: Deps, actor: Actor, input: PutInput): Promi
   /** The entry that has the key, but cannot be updated by it. */
   let refused: string | undefined;
   const after = (error: unknown) => {
+    if (error instanceof TakenMeanwhile) return true;
     const repeats = creates ? id === undefined && isTaken(error, key) : mayCreate && isMissing(error);
     if (!creates) refused = id;
     return repeats;
