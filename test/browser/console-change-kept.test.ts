@@ -276,7 +276,7 @@ test("acts in a set on the live version, also from the list and beside a form", 
   await page.getByText("This is the entry as it will be once the set is published.").waitFor();
 
   await go(page, `${LIST}?change=${set}`);
-  await page.getByRole("checkbox", { name: "Select Draft beside" }).check();
+  await page.getByRole("checkbox", { name: "Select Live beside" }).check();
   await page.getByRole("button", { name: "Unpublish" }).click();
   await page
     .getByRole("dialog")

@@ -107,8 +107,8 @@ export async function run(url: string, token: string) {
   const byKey = await sale.catalog.category.put({ slug: "set-put" }, { title: "Put" });
   const putAgain = await sale.catalog.category.put({ slug: "set-put" }, { title: "Put" });
   if (byKey.id !== putAgain.id) throw new Error("put twice");
-  const { changed: renamed } = await sale.catalog.category.patchAll({ filter: { slug: "set-put" } }, { title: "Put twice" });
-  if (renamed !== 1) throw new Error("not changed in the set");
+  const { changed: swept } = await sale.catalog.category.patchAll({ filter: { slug: "set-put" } }, { title: "Put twice" });
+  if (swept !== 1) throw new Error("not changed in the set");
   await new Promise<void>((resolve) => {
     const stop = sale.catalog.category.live({ filter: { slug: "set-put" } }, (items) => {
       if (items[0]?.values.title !== "Put twice") return;

@@ -69,6 +69,8 @@ export interface ChangeSet extends ListedChange {
   hash: string;
   /** Number of entries in the set. */
   entries: number;
+  /** Ids of the accounts that have written into the set. */
+  authors: readonly string[];
   review: readonly ReviewRule[];
 }
 
@@ -114,6 +116,8 @@ export interface ChangeComment {
   /** The entry that it is about, as `module/schema/id`, and the field of the entry. */
   entry: string | null;
   field: string | null;
+  /** Ids of the accounts that it mentions. */
+  mentions: readonly string[];
   at: string;
   by: string;
   through?: string;
@@ -125,15 +129,46 @@ const changesPath = ({ orb, managed }: ChangesPlace): string =>
   managed ? `${orbPath(orb)}/changes` : `/api${pathOf(orb, "changes")}`;
 const changePath = (place: ChangesPlace, id: string): string => `${changesPath(place)}${pathOf(id)}`;
 
-/** Lists the sets that the caller may read, newest first. */
+/**
+ * Lists the sets that the caller may read, newest first.
+ * @param options.entry only sets that contain this entry: `module/schema/id`
+ * @param options.mentions only sets with open comments that mention this account
+ */
 export const listChanges = (
   place: ChangesPlace,
-  options: { state?: string | undefined; limit: number; cursor?: string | undefined },
+  options: {
+    state?: string | undefined;
+    entry?: string | undefined;
+    mentions?: string | undefined;
+    limit: number;
+    cursor?: string | undefined;
+  },
   signal?: AbortSignal,
 ): Promise<Page<ListedChange>> => {
-  const { state, ...query } = options;
-  return get(changesPath(place), { query: { ...query, "filter[state]": state }, signal });
+  const { state, entry, mentions, ...query } = options;
+  const filters = { "filter[state]": state, "filter[entry]": entry, "filter[mentions]": mentions };
+  return get(changesPath(place), { query: { ...query, ...filters }, signal });
 };
+
+/** Pages that a list of all sets reads at most. */
+const MOST_PAGES = 20;
+
+/** Lists all sets that fit, newest first, as far as they are not too many. */
+export async function listAllChanges(
+  place: ChangesPlace,
+  options: { state?: string; entry?: string },
+  signal?: AbortSignal,
+): Promise<{ items: ListedChange[]; hasMore: boolean }> {
+  const items: ListedChange[] = [];
+  let cursor: string | null = null;
+  for (let page = 0; page < MOST_PAGES; page++) {
+    const found = await listChanges(place, { ...options, limit: 100, cursor: cursor ?? undefined }, signal);
+    items.push(...found.items);
+    cursor = found.nextCursor;
+    if (cursor === null) break;
+  }
+  return { items, hasMore: cursor !== null };
+}
 
 export const readChange = (place: ChangesPlace, id: string, signal?: AbortSignal): Promise<ChangeSet> =>
   get(changePath(place, id), { signal });
@@ -217,7 +252,12 @@ export const listComments = (
 export const addComment = (
   place: ChangesPlace,
   id: string,
-  comment: { text: string; entry?: string | undefined; field?: string | undefined },
+  comment: {
+    text: string;
+    entry?: string | undefined;
+    field?: string | undefined;
+    mentions?: readonly string[];
+  },
 ): Promise<ChangeComment> => post(`${changePath(place, id)}/comments`, comment);
 
 export const resolveComment = (place: ChangesPlace, id: string, comment: string): Promise<ChangeComment> =>

@@ -3,6 +3,7 @@ import { useCallback, useLayoutEffect, useRef, useState } from "preact/hooks";
 import {
   addComment,
   type ChangeComment,
+  type ChangeSet,
   type ChangesPlace,
   listComments,
   resolveComment,
@@ -17,6 +18,7 @@ import { TextArea } from "../ui/form.tsx";
 import { faultAt, faultsOf, ProblemBox } from "../ui/problem.tsx";
 import { Time } from "../ui/time.tsx";
 import { complain } from "../ui/toast.tsx";
+import { Offered, useMentions, WithMentions } from "./mentions.tsx";
 import { Author } from "./parts.tsx";
 
 /** The page shows at most this many pages of 200 comments. */
@@ -27,10 +29,12 @@ export interface Discussion {
   place: ChangesPlace;
   set: string;
   comments: Loaded<readonly ChangeComment[]>;
+  /** Ids of the accounts that take part: those that have opened, written, approved or discussed the set. */
+  people: readonly string[];
 }
 
 /** Reads the comments on a set, oldest first. */
-export function useDiscussion(place: ChangesPlace, set: string): Discussion {
+export function useDiscussion(place: ChangesPlace, set: string, of: ChangeSet | undefined): Discussion {
   const comments = useLoad<readonly ChangeComment[]>(setsKey(place.orb, set, "comments"), async (signal) => {
     const all: ChangeComment[] = [];
     let cursor: string | undefined;
@@ -42,12 +46,16 @@ export function useDiscussion(place: ChangesPlace, set: string): Discussion {
     }
     return all;
   });
-  return { place, set, comments };
+  const people = [
+    ...(of === undefined ? [] : [of.createdBy, ...of.authors, ...of.approvals.map(({ by }) => by)]),
+    ...(comments.data ?? []).flatMap(({ by, mentions }) => [by, ...mentions]),
+  ];
+  return { place, set, comments, people };
 }
 
 function Comment({ discussion, comment }: { discussion: Discussion; comment: ChangeComment }) {
   const { place, set, comments } = discussion;
-  const { id, text, at, by, token, through, resolved } = comment;
+  const { id, text, mentions, at, by, token, through, resolved } = comment;
   const [busy, setBusy] = useState(false);
   const resolve = async () => {
     setBusy(true);
@@ -66,7 +74,7 @@ function Comment({ discussion, comment }: { discussion: Discussion; comment: Cha
         <Author orb={place.orb} {...{ by, token, through }} /> · <Time at={at} />
       </p>
       <p class="change-words" dir="auto">
-        {text}
+        <WithMentions orb={place.orb} {...{ text, mentions }} />
       </p>
       {resolved === null ? (
         <Button size="small" icon="check" busy={busy} onClick={() => void resolve()}>
@@ -83,23 +91,31 @@ function Comment({ discussion, comment }: { discussion: Discussion; comment: Cha
 
 function CommentForm({
   label,
+  orb,
+  people,
   onSend,
   onClose,
 }: {
   label: string;
-  onSend: (text: string) => Promise<unknown>;
+  orb: string;
+  /** Ids of the accounts that take part in the discussion. */
+  people: readonly string[];
+  onSend: (text: string, mentions: string[]) => Promise<unknown>;
   onClose: () => void;
 }) {
   const [text, setText] = useState("");
+  const mentioning = useMentions(orb, text, people);
+  const area = useRef<HTMLFormElement | null>(null);
   const { busy, error, run } = useAction();
   const typed = useTyped<HTMLFormElement>(busy);
   const form = useCallback((root: HTMLFormElement | null) => {
     typed.ref(root);
+    area.current = root;
     root?.querySelector("textarea")?.focus();
   }, []);
   const faults = faultsOf(error);
   const send = () => {
-    if (!busy) void run(() => onSend(text.trim()));
+    if (!busy) void run(() => onSend(text.trim(), mentioning.idsIn(text)));
   };
   return (
     <form
@@ -117,6 +133,13 @@ function CommentForm({
     >
       {error === undefined || faults.length > 0 ? null : <ProblemBox error={error} />}
       <TextArea label={label} value={text} onChange={setText} error={faultAt(faults, "/text")} rows={3} />
+      <Offered
+        offered={mentioning.offered}
+        onChoose={(account) => {
+          setText(mentioning.insert(account));
+          area.current?.querySelector("textarea")?.focus();
+        }}
+      />
       <div class="change-buttons">
         <Button kind="primary" size="small" type="submit" busy={busy}>
           {t("changes.send")}
@@ -183,9 +206,11 @@ export function Comments({
       {open ? (
         <CommentForm
           label={t("changes.commentOn", { name })}
+          orb={place.orb}
+          people={discussion.people}
           onClose={() => setOpen(false)}
-          onSend={async (text) => {
-            const made = await addComment(place, set, { text, ...about });
+          onSend={async (text, mentions) => {
+            const made = await addComment(place, set, { text, mentions, ...about });
             comments.change((all) => [...all, made]);
             setOpen(false);
           }}

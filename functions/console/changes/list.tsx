@@ -1,4 +1,5 @@
 /** The change sets of an application. Those that wait for the caller come first. */
+import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { writesSome } from "../api/caller.ts";
@@ -16,13 +17,15 @@ import { orbLink, type PageParams } from "../shell/nav.ts";
 import { setsKey } from "../state/change.ts";
 import { leaveFreely } from "../state/leave.ts";
 import { useLoad } from "../state/load.ts";
-import { LOCALE, t } from "../texts/t.ts";
+import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Link } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
+import { ProblemBox } from "../ui/problem.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { Pager } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
+import { Calendar } from "./calendar.tsx";
 import { Author, SetState, TitleDialog } from "./parts.tsx";
 import { type InOrb, refreshSets, useInOrb, waitsFor } from "./place.ts";
 
@@ -64,70 +67,76 @@ function Item({ place, set }: { place: ChangesPlace; set: ListedChange }) {
   );
 }
 
-/** Number of scheduled sets that the calendar reads. */
-const PLANNED = 100;
-const days = new Intl.DateTimeFormat(LOCALE, {
-  weekday: "long",
-  day: "numeric",
-  month: "long",
-  year: "numeric",
-});
-const times = new Intl.DateTimeFormat(LOCALE, { timeStyle: "short" });
+/** Sets in review whose rules the inbox reads. Each takes a request. */
+const REVIEWED = 50;
 
-/** The sets that go live at a time, by day. */
-function Calendar({ place }: { place: ChangesPlace }) {
-  const { data } = useLoad(setsKey(place.orb, "planned"), (signal) =>
-    listChanges(place, { state: "SCHEDULED", limit: PLANNED }, signal),
-  );
-  const planned = (data?.items ?? [])
-    .flatMap(({ publishAt, ...set }) => (publishAt === null ? [] : [{ ...set, at: new Date(publishAt) }]))
-    .sort((one, other) => one.at.getTime() - other.at.getTime());
-  if (planned.length === 0) return null;
-  const byDay = new Map<string, typeof planned>();
-  for (const set of planned) byDay.set(days.format(set.at), [...(byDay.get(days.format(set.at)) ?? []), set]);
+interface Waiting {
+  sets: ChangeSet[];
+  /** Whether there are sets in review that were not read. */
+  hasMore: boolean;
+}
+
+/** Reads the newest sets in review, with what their rules still demand. */
+async function readWaiting(place: ChangesPlace, signal: AbortSignal): Promise<Waiting> {
+  const { items, nextCursor } = await listChanges(place, { state: "IN_REVIEW", limit: REVIEWED }, signal);
+  const read = await Promise.allSettled(items.map(({ id }) => readChange(place, id, signal)));
+  const sets = read.flatMap((one) => (one.status === "fulfilled" ? [one.value] : []));
+  const [failed] = read.flatMap((one) => (one.status === "rejected" ? [one.reason] : []));
+  // A set that is gone since waits for nobody. If none can be read, the reason concerns them all.
+  if (sets.length === 0 && failed !== undefined) throw failed;
+  return { sets, hasMore: nextCursor !== null || sets.length < items.length };
+}
+
+function Listed({
+  id,
+  title,
+  place,
+  sets,
+  children,
+}: {
+  id: string;
+  title: string;
+  place: ChangesPlace;
+  sets: readonly ListedChange[];
+  children?: ComponentChildren;
+}) {
   return (
-    <section class="card change-calendar" aria-labelledby="planned">
-      <h2 id="planned">{t("changes.calendar")}</h2>
-      <dl>
-        {[...byDay].map(([day, sets]) => (
-          <div key={day}>
-            <dt>{day}</dt>
-            {sets.map(({ id, title, at }) => (
-              <dd key={id}>
-                <time dateTime={at.toISOString()}>{times.format(at)}</time>{" "}
-                <Link to={orbLink(place.orb, "changes", id)}>
-                  <bdi>{title}</bdi>
-                </Link>
-              </dd>
-            ))}
-          </div>
+    <section class="card change-inbox" aria-labelledby={id}>
+      <h2 id={id}>{title}</h2>
+      <ul class="change-list">
+        {sets.map((set) => (
+          <Item key={set.id} {...{ place, set }} />
         ))}
-      </dl>
+      </ul>
+      {children}
     </section>
   );
 }
 
-/** Reads the newest sets in review, with what their rules still demand. */
-async function readWaiting(place: ChangesPlace, signal: AbortSignal): Promise<ChangeSet[]> {
-  const { items } = await listChanges(place, { state: "IN_REVIEW", limit: PAGE }, signal);
-  return Promise.all(items.map(({ id }) => readChange(place, id, signal)));
+/** The sets with open comments that mention the caller. */
+function Mentions({ place, account }: { place: ChangesPlace; account: string }) {
+  const { data } = useLoad(setsKey(place.orb, "mentions"), (signal) =>
+    listChanges(place, { mentions: account, limit: PAGE }, signal),
+  );
+  if (data === undefined || data.items.length === 0) return null;
+  return <Listed id="mentions" title={t("changes.mentioned")} place={place} sets={data.items} />;
 }
 
 /** The sets in review that the caller may approve. */
 function Inbox({ place, caller, orb }: InOrb) {
-  const { data } = useLoad(setsKey(place.orb, "waiting"), (signal) => readWaiting(place, signal));
+  const { data, error } = useLoad(setsKey(place.orb, "waiting"), (signal) => readWaiting(place, signal));
+  if (error !== undefined) return <ProblemBox error={error} />;
   if (data === undefined || caller === undefined || orb === undefined) return null;
-  const waiting = data.filter((set) => waitsFor(caller, orb, set));
-  if (waiting.length === 0) return null;
+  const waiting = data.sets.filter((set) => waitsFor(caller, orb, set));
+  if (waiting.length === 0 && !data.hasMore) return null;
   return (
-    <section class="card change-inbox" aria-labelledby="waiting">
-      <h2 id="waiting">{t("changes.waiting")}</h2>
-      <ul class="change-list">
-        {waiting.map((set) => (
-          <Item key={set.id} {...{ place, set }} />
-        ))}
-      </ul>
-    </section>
+    <Listed id="waiting" title={t("changes.waiting")} place={place} sets={waiting}>
+      {data.hasMore ? (
+        <p class="hint">
+          <Link to={`${orbLink(place.orb, "changes")}?state=IN_REVIEW`}>{t("changes.waitingMore")}</Link>
+        </p>
+      ) : null}
+    </Listed>
   );
 }
 
@@ -240,7 +249,8 @@ export default function Changes({ params: { orb: id = "" } }: { params: PagePara
       {caller === undefined ? null : (
         <>
           <Inbox {...inOrb} />
-          <Calendar place={place} />
+          {caller.account === null ? null : <Mentions place={place} account={caller.account.id} />}
+          <Calendar {...{ place, orb }} />
           <Sets {...{ place, onOpen }} />
         </>
       )}

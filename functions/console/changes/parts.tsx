@@ -131,7 +131,10 @@ export function ScheduleDialog({
   const [text, setText] = useState(localText(start));
   const { busy, error, run } = useAction();
   const faults = faultsOf(error);
-  const time = new Date(text);
+  // In the hour that the clocks repeat, the text stands for two times. The present one stays unless the text changes.
+  const time = start !== null && text === localText(start) ? new Date(start) : new Date(text);
+  const isValid = !Number.isNaN(time.getTime());
+  const isGap = isValid && localText(time.toISOString()).slice(0, text.length) !== text;
   return (
     <Dialog
       title={t("changes.schedule")}
@@ -142,7 +145,7 @@ export function ScheduleDialog({
           <Button
             kind="primary"
             busy={busy}
-            disabled={Number.isNaN(time.getTime())}
+            disabled={!isValid || isGap}
             onClick={() => void run(() => onSend(time.toISOString()))}
           >
             {t("changes.scheduleAction")}
@@ -158,7 +161,7 @@ export function ScheduleDialog({
         type="datetime-local"
         value={text}
         onChange={setText}
-        error={faultAt(faults, "/publishAt")}
+        error={isGap ? t("changes.gap") : faultAt(faults, "/publishAt")}
         required
       />
     </Dialog>

@@ -41,6 +41,10 @@ const WRITING = ["create", "update", "publish", "delete"] as const;
 
 const isOwn = (caller: Caller, set: ListedChange) => set.createdBy === caller.account?.id;
 
+/** Returns whether the caller has opened the set, or has written into it. */
+const isAuthor = (caller: Caller, set: ChangeSet) =>
+  isOwn(caller, set) || set.authors.some((id) => id === caller.account?.id);
+
 const hasApproved = (caller: Caller, set: ChangeSet) =>
   set.approvals.some(({ by, hash }) => by === caller.account?.id && hash === set.hash);
 
@@ -49,7 +53,8 @@ function rulesOf(caller: Caller, orb: OrbModel, set: ChangeSet) {
   const rank = { role: caller.orb?.role ?? "public", orbRole: caller.account?.role ?? "" };
   const role = isPlatformAdmin(caller) ? { role: "owner", orbRole: "" } : rank;
   return set.review.filter(
-    ({ by, notAuthor }) => by.some((name) => hasRole(name, role, orb)) && !(notAuthor && isOwn(caller, set)),
+    ({ by, notAuthor }) =>
+      by.some((name) => hasRole(name, role, orb)) && !(notAuthor && isAuthor(caller, set)),
   );
 }
 

@@ -9,6 +9,7 @@ import {
   isActive,
   readChange,
 } from "../api/changes.ts";
+import { NamesInSet } from "../fields/parts/target.tsx";
 import { type OrbModel, titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { setsKey } from "../state/change.ts";
@@ -41,17 +42,36 @@ interface Review {
   hasMore: boolean;
 }
 
+/** Reads of a set that other accounts keep changing. */
+const ATTEMPTS = 3;
+
 /**
- * Reads a set, then the first pages of its comparison. The hash of the set is not newer than what is compared, so an
- * approval never holds for content that the user has not seen.
+ * Reads a set, the first pages of its comparison, and the set again. The content must be the same before and after, so
+ * an approval never holds for content that the user has not seen.
  */
 async function readReview(
   place: ChangesPlace,
   id: string,
   pages: number,
   signal: AbortSignal,
+  before?: ChangeSet,
+  attempt = 1,
 ): Promise<Review> {
-  const set = await readChange(place, id, signal);
+  const set = before ?? (await readChange(place, id, signal));
+  const compared = await readCompared(place, id, pages, signal);
+  const after = await readChange(place, id, signal);
+  // After the last attempt, the earlier hash makes the platform refuse an approval.
+  if (after.hash === set.hash || attempt === ATTEMPTS) return { ...compared, set };
+  return readReview(place, id, pages, signal, after, attempt + 1);
+}
+
+/** Reads the first pages of the comparison of a set. */
+async function readCompared(
+  place: ChangesPlace,
+  id: string,
+  pages: number,
+  signal: AbortSignal,
+): Promise<Omit<Review, "set">> {
   const items: EntryDiff[] = [];
   let hidden = 0;
   let cursor: string | null = null;
@@ -62,7 +82,7 @@ async function readReview(
     cursor = found.nextCursor;
     if (cursor === null) break;
   }
-  return { set, items, hidden, hasMore: cursor !== null };
+  return { items, hidden, hasMore: cursor !== null };
 }
 
 /** Reads the review. While more pages load, the earlier ones stay visible. */
@@ -289,7 +309,7 @@ function Reviewing({
 }) {
   const { review, more } = useReview(place, id);
   useReloadOnShow(review);
-  const discussion = useDiscussion(place, id);
+  const discussion = useDiscussion(place, id, review.data?.set);
   const [error, setError] = useState<unknown>();
   const { data } = review;
   const rights = data === undefined ? undefined : rightsIn(caller, orb, data.set);
@@ -315,7 +335,7 @@ function Reviewing({
     >
       <Shows of={review}>
         {(shown) => (
-          <>
+          <NamesInSet.Provider value={shown.set.id}>
             {error === undefined ? null : <Refused {...{ error, orb }} items={shown.items} />}
             <Standing set={shown.set} orb={orb} />
             <section class="card change-talk" aria-labelledby="comments">
@@ -330,7 +350,7 @@ function Reviewing({
               review={shown}
               rights={rights ?? rightsIn(caller, orb, shown.set)}
             />
-          </>
+          </NamesInSet.Provider>
         )}
       </Shows>
     </Page>

@@ -4,10 +4,9 @@ import { useLocation } from "wouter-preact";
 import type { Caller } from "../api/caller.ts";
 import {
   type ChangesPlace,
-  diffChange,
   isActive,
   type ListedChange,
-  listChanges,
+  listAllChanges,
   openChange,
 } from "../api/changes.ts";
 import {
@@ -34,20 +33,10 @@ import { Shows } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
 import { rightsOf } from "./rights.ts";
 
-/** Sets that the dialog offers, and entries of a page of a comparison. */
-const SETS = 100;
-const PAGE = 100;
-
-/** Returns the ids of the entries that a set contains already. */
-async function idsIn(place: ChangesPlace, set: string): Promise<ReadonlySet<string>> {
-  const ids = new Set<string>();
-  let cursor: string | undefined;
-  do {
-    const page = await diffChange(place, set, { limit: PAGE, cursor });
-    for (const { id } of page.items) ids.add(id);
-    cursor = page.nextCursor ?? undefined;
-  } while (cursor !== undefined);
-  return ids;
+/** Returns whether a set contains an entry already. */
+async function isIn(sets: ChangesPlace, set: string, { module, schema }: EntryPlace, id: string) {
+  const { items } = await listAllChanges(sets, { entry: `${module}/${schema}/${id}` });
+  return items.some((one) => one.id === set);
 }
 
 /** Returns whether an entry has a draft that a set can publish. */
@@ -125,13 +114,12 @@ async function addAll(
 ): Promise<{ set: string; added: number; failed: Failure[] }> {
   const sets: ChangesPlace = { orb: place.orb, managed: place.managed };
   const set = chosen.set === "" ? (await openChange(sets, { title: chosen.title })).id : chosen.set;
-  const known = chosen.set === "" ? new Set<string>() : await idsIn(sets, set);
   const failed: Failure[] = [];
   let added = 0;
   for (const id of ids) {
     if (signal.aborted) break;
     try {
-      if (known.has(id)) throw new Error(t("changes.alreadyIn"));
+      if (chosen.set !== "" && (await isIn(sets, set, place, id))) throw new Error(t("changes.alreadyIn"));
       await add(place, set, { source, id, content });
       added++;
     } catch (error) {
@@ -150,6 +138,11 @@ function Failures({ failed, nameOf }: { failed: readonly Failure[]; nameOf: (id:
         <li key={id}>
           <bdi>{nameOf(id)}</bdi>
           <span>{wordsOf(error)}</span>
+          {faultsOf(error).map(({ path, message }) => (
+            <span key={path}>
+              <code>{path.replace(/^\/values\//, "")}</code> {message}
+            </span>
+          ))}
         </li>
       ))}
     </ul>
@@ -196,6 +189,17 @@ function SetPicker({
   );
 }
 
+/** Says what the set takes over, and what not. */
+function About({ schema, skipped }: { schema: SchemaModel; skipped: number }) {
+  const hasSensitive = schema.fields.some(({ sensitive }) => sensitive === true);
+  return (
+    <p class="dialog-text">
+      {t("changes.addText")} {hasSensitive ? t("changes.addSensitive") : null}{" "}
+      {skipped === 0 ? null : t("changes.addSkipped", { count: skipped })}
+    </p>
+  );
+}
+
 /** Returns a signal that ends with the component. */
 function useStop(): AbortSignal {
   const stop = useRef(new AbortController());
@@ -209,7 +213,7 @@ export function AddDialog(props: AddProps) {
   const [, go] = useLocation();
   const sets: ChangesPlace = { orb: place.orb, managed: place.managed };
   const open = useLoad(setsKey(place.orb, "open"), async (signal) =>
-    (await listChanges(sets, { limit: SETS }, signal)).items.filter(isActive),
+    (await listAllChanges(sets, {}, signal)).items.filter(isActive),
   );
   const [set, setSet] = useState<string>();
   const [title, setTitle] = useState("");
@@ -267,9 +271,7 @@ export function AddDialog(props: AddProps) {
           {(items) => (
             <>
               {error === undefined || faultsOf(error).length > 0 ? null : <ProblemBox error={error} />}
-              <p class="dialog-text">
-                {t("changes.addText")} {skipped === 0 ? null : t("changes.addSkipped", { count: skipped })}
-              </p>
+              <About schema={source.schema} skipped={skipped} />
               <SetPicker
                 {...{ items, chosen, title }}
                 fault={faultAt(faultsOf(error), "/title")}

@@ -138,7 +138,7 @@ function Form({ place, creation, onClose }: { place: Place; creation: Creation; 
   };
   // A new entry in a change set goes live with the set.
   const mayPublish = change === undefined && rights.may("publish");
-  const waiting = useWaiting((publish) => void create(publish));
+  const waiting = useWaiting((wanted) => void create(wanted === "publish"));
   const context: FormContext = {
     orb,
     schema,

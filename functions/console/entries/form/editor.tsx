@@ -202,12 +202,18 @@ export function Editor({
     if (hidden.length > 0) show({ language: undefined, market: undefined });
     focusFault();
   }, [saving.problem]);
-  const waiting = useWaiting((publish) => {
+  /** Returns whether all that the user has typed are values. Otherwise shows where not. */
+  const isTyped = () => {
     const found = [...typed.current].map(([path, message]) => ({ path, code: "typed", message }));
     setChecked(found);
     setTouched(new Set());
     if (found.length > 0) focusFault();
-    else void saving.save(publish);
+    return found.length === 0;
+  };
+  const waiting = useWaiting((wanted) => {
+    if (!isTyped()) return;
+    if (wanted === "add") setAdding(true);
+    else void saving.save(wanted === "publish");
   });
   const context: FormContext = {
     orb,
@@ -310,7 +316,7 @@ export function Editor({
         <div class="entry-side">
           <Actions
             {...{ entry, draft, rights, saving, waiting, path, place }}
-            onAdd={isAddable(place, module, entry, isChanged) ? () => setAdding(true) : undefined}
+            onAdd={isAddable(place, module, entry, isChanged) ? waiting.add : undefined}
           />
           {waiting.text === undefined ? null : (
             <p class="entry-unsaved" role="status">

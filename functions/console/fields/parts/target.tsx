@@ -1,4 +1,6 @@
 /** The entries that references point to: their schema, and their names. */
+import { createContext } from "preact";
+import { useContext } from "preact/hooks";
 import { readOne } from "../../api/batch.ts";
 import { isPlatformAdmin, may } from "../../api/caller.ts";
 import type { EntryItem, EntryPlace } from "../../api/entries.ts";
@@ -22,7 +24,12 @@ export interface Target {
   field: FieldModel | undefined;
   /** Whether the caller may read drafts of all entries. */
   drafts: boolean;
+  /** Whether the name is shown in the review of a change set. */
+  isReviewed: boolean;
 }
+
+/** Id of the change set within which names of entries are read. By default, the one in which the user edits. */
+export const NamesInSet = createContext<string | undefined>(undefined);
 
 /** Returns the schema that a reference points to; undefined until the caller's rights are known. */
 export function useTarget(ref: string | undefined): Target | undefined {
@@ -30,12 +37,14 @@ export function useTarget(ref: string | undefined): Target | undefined {
   const known = orb === "" ? undefined : orb;
   const caller = useCaller(known).data;
   const { data, error } = useOrb(known);
+  const reviewed = useContext(NamesInSet);
   if (caller === undefined || (data === undefined && error === undefined)) return undefined;
   const model = schemaOf(data, module, schema);
   return {
-    place: { orb, module, schema, managed: isPlatformAdmin(caller), change: changeIn(orb) },
+    place: { orb, module, schema, managed: isPlatformAdmin(caller), change: reviewed ?? changeIn(orb) },
     model,
     field: nameField(model),
+    isReviewed: reviewed !== undefined,
     drafts: may(caller, "update", { module, schema }) || may(caller, "publish", { module, schema }),
   };
 }
@@ -58,13 +67,17 @@ export const targetKey = (
 /** Reads a referenced entry with its name. Entries that are shown at the same time share a request. */
 export function useEntry(target: Target | undefined, id: string) {
   const named = target?.field;
-  return useLoad<EntryItem | null>(target === undefined || id === "" ? null : targetKey(target, id), () => {
-    if (target === undefined) return Promise.resolve(null);
-    return readOne(target.place, id, {
-      fields: ["id", ...(named === undefined ? [] : [named.name])],
-      drafts: target.drafts,
-    });
-  });
+  return useLoad<EntryItem | null>(
+    target === undefined || id === "" ? null : targetKey(target, id),
+    async () => {
+      if (target === undefined) return null;
+      const { place, drafts, isReviewed } = target;
+      const shown = { fields: ["id", ...(named === undefined ? [] : [named.name])], drafts };
+      const found = await readOne(place, id, shown);
+      // The reviewed set may delete the entry. It still has its name.
+      return found === null && isReviewed ? readOne({ ...place, change: undefined }, id, shown) : found;
+    },
+  );
 }
 
 /** Returns the name of an entry. Returns its id if it has no name, or if its name is that of another entry. */
