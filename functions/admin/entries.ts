@@ -33,6 +33,7 @@ import {
   EntryPatchBody,
   entryAnswer,
   ForceQuery,
+  LocalesQuery,
   MERGE_PATCH,
   NewEntryBody,
   targetOf,
@@ -167,12 +168,15 @@ export function entryChangeRoutes(prefix: AdminPrefix) {
 
 /** The operations that change the status of an entry. Both families of routes for entries have them. */
 export const MOVES = {
-  publish: { verb: publishEntry, takesForce: false, summary: "Publish the newest draft of an entry" },
-  unpublish: { verb: unpublishEntry, takesForce: false, summary: "Unpublish an entry" },
-  restore: { verb: restoreEntry, takesForce: false, summary: "Restore an archived entry as unpublished" },
-  archive: { verb: archiveEntry, takesForce: true, summary: "Archive an entry" },
+  publish: { verb: publishEntry, query: LocalesQuery.shape, summary: "Publish the newest draft of an entry" },
+  unpublish: { verb: unpublishEntry, query: {}, summary: "Unpublish an entry" },
+  restore: { verb: restoreEntry, query: {}, summary: "Restore an archived entry as unpublished" },
+  archive: { verb: archiveEntry, query: ForceQuery.shape, summary: "Archive an entry" },
 } as const;
 export type Move = keyof typeof MOVES;
+
+/** Returns the languages of the query parameter `locales`. */
+export const localesOf = (locales: string | undefined): string[] | undefined => locales?.split(",");
 
 export const isMove = (name: string): name is Move => Object.hasOwn(MOVES, name);
 
@@ -180,7 +184,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
   const one = `${prefix}/{orbId}/entries/{entryId}` as const;
   const router = newRouter();
   for (const name of Object.keys(MOVES) as Move[]) {
-    const { verb, takesForce, summary } = MOVES[name];
+    const { verb, query: own, summary } = MOVES[name];
     const route = defineRoute({
       ...entryRoute(prefix, name),
       method: "post",
@@ -189,7 +193,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
       summary,
       request: {
         params: EntryParams,
-        query: takesForce ? ForceQuery.extend(IntoChange) : z.strictObject(IntoChange),
+        query: z.strictObject({ ...own, ...IntoChange }),
         headers: WriteHeaders,
       },
       responses: { 200: entryAnswer("The new revision", Replayed) },
@@ -199,8 +203,9 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
       const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
       const query = c.req.query();
       const force = query.force === "true";
+      const locales = localesOf(query.locales);
       const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
-      const written = await verb(to.deps, to.actor, { ...target, force, into: to.into });
+      const written = await verb(to.deps, to.actor, { ...target, force, locales, into: to.into });
       return c.json(await answer(c, target, written), 200);
     });
   }

@@ -155,7 +155,7 @@ export function changeOf(body: z.infer<typeof EntryBody> & { add?: unknown }) {
   return { values, add, validFrom, validTo, place: { id, orb, module, schema }, read };
 }
 
-const PARAMETERS = new Set(["publish", "locale", "market", "force"]);
+const PARAMETERS = new Set(["publish", "locale", "locales", "market", "force"]);
 
 /** Improves the error for an unknown property, which is usually a field or query parameter in the wrong place. */
 export function asEntryFault(fault: Fault): Fault {
@@ -179,6 +179,13 @@ export const WriteQuery = z.strictObject({
     .string()
     .optional()
     .openapi({ ...MARKET_NAME, description: "`values` holds market-specific values of this market only" }),
+});
+export const LocalesQuery = z.strictObject({
+  locales: z.string().optional().openapi({
+    description:
+      "Languages with commas between them: publishes only the texts of the draft in these languages. Everything else stays as it is live",
+    example: "de,fr",
+  }),
 });
 export const ForceQuery = z.strictObject({
   force: flag.openapi({ description: "`true`: even if other entries refer to it" }),

@@ -100,7 +100,7 @@ const move = (name: Move, stores: ProblemStatus[] = []) =>
     path: PATHS.operation.replace("{operation}", name),
     id: `${name}EntryOf`,
     summary: MOVES[name].summary,
-    query: { ...Answering, ...(MOVES[name].takesForce ? Force : {}), ...IntoChange },
+    query: { ...Answering, ...MOVES[name].query, ...IntoChange },
     headers: WriteHeaders,
     responses: { 200: answer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],

@@ -17,7 +17,7 @@ import { richTextForm } from "../../shared/entry/model/rich.ts";
 import { parseExtras } from "../../shared/entry/query/query.ts";
 import { presentWritten } from "../../shared/entry/read/get.ts";
 import { invalid, notFound } from "../../shared/kernel/errors.ts";
-import { MOVES, type Move } from "../admin/entries.ts";
+import { localesOf, MOVES, type Move } from "../admin/entries.ts";
 import { asEntryFault, changeOf, warningsOf } from "../admin/entry-schemas.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf, isKeyedUpdate } from "../http/idempotency.ts";
@@ -193,10 +193,11 @@ export async function operate(
   { id, operation }: { id: string; operation: Move },
 ): Promise<Response> {
   const { c, live, caller } = request;
-  const { force, change, ...extra } = extrasOf(request);
+  const { force, locales: named, change, ...extra } = extrasOf(request);
   const to = await writingTo(c.var.deps, caller.actor, live, { change, force });
   const target = { ...targetOf(request, { id }, operation), force: force === "true", into: to.into };
-  const written = await MOVES[operation].verb(to.deps, to.actor, target);
+  const locales = localesOf(named);
+  const written = await MOVES[operation].verb(to.deps, to.actor, { ...target, locales });
   return answer(request, written, extra, 200);
 }
 

@@ -9,6 +9,7 @@ import type {
   ListOptions,
   MoveOptions,
   PageOptions,
+  PublishOptions,
   RevisionListOptions,
   Wish,
   WriteOptions,
@@ -153,10 +154,11 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
   async function move(
     target: Target,
     operation: string,
-    options: MoveOptions & { force?: boolean } = {},
+    options: PublishOptions & { force?: boolean } = {},
   ): Promise<AnyEntry> {
     const query = queryOf({ locale: "*", richText: options.richText });
     if (options.force === true) query.set("force", "true");
+    if (options.locales !== undefined) query.set("locales", options.locales.join(","));
     const response = await transport.send({
       method: "POST",
       path: `${path}/${pathOf(target)}/${operation}`,
@@ -225,7 +227,7 @@ export function collection(transport: Transport, path: string, defaults: Wish): 
       const query = options.force === true ? { force: "true" } : {};
       return changeAll(transport, { method: "DELETE", path, query }, selection, options);
     },
-    publish: (target: Target, options?: MoveOptions) => move(target, "publish", options),
+    publish: (target: Target, options?: PublishOptions) => move(target, "publish", options),
     unpublish: (target: Target, options?: MoveOptions) => move(target, "unpublish", options),
     archive: (target: Target, options?: MoveOptions & { force?: boolean }) =>
       move(target, "archive", options),

@@ -9,6 +9,7 @@ import type {
   ListOptions,
   MoveOptions,
   PageOptions,
+  PublishOptions,
   RevisionListOptions,
   WriteOptions,
 } from "./options.ts";
@@ -117,7 +118,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   ): Promise<ManyResult>;
   /** Deletes all entries that match the filter. */
   deleteAll(selection: Selection<All, S>, options?: ManyOptions & { force?: boolean }): Promise<ManyResult>;
-  publish(target: Target, options?: MoveOptions): Promise<Entry<Values<S, O, D>>>;
+  publish(target: Target, options?: PublishOptions): Promise<Entry<Values<S, O, D>>>;
   unpublish(target: Target, options?: MoveOptions): Promise<Entry<Values<S, O, D>>>;
   archive(target: Target, options?: MoveOptions & { force?: boolean }): Promise<Entry<Values<S, O, D>>>;
   restore(target: Target, options?: MoveOptions): Promise<Entry<Values<S, O, D>>>;

@@ -76,6 +76,11 @@ export interface MoveOptions extends CallOptions {
   richText?: RichTextForm;
 }
 
+export interface PublishOptions<L extends string = string> extends MoveOptions {
+  /** Publishes only the texts of the draft in these languages. Everything else stays as it is live. */
+  locales?: readonly L[];
+}
+
 export interface WriteOptions<L extends string = string> extends Wish<L>, MoveOptions {
   /** Whether to publish the new revision as well. */
   publish?: boolean;

@@ -5,8 +5,8 @@ import { requireWhole } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { claimMessage } from "../../entry/model/idempotency.ts";
 import { type EntryWrite, GONE_SECONDS, guard } from "../../entry/model/messages.ts";
-import { withStoredNames } from "../../entry/model/names.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
+import { namedEntry, withStoredNames } from "../../entry/model/names.ts";
+import { type OrbContext, parseEntry } from "../../entry/model/resolve.ts";
 import { type EntrySnapshot, effective } from "../../entry/model/snapshot.ts";
 import { newestIn } from "../../entry/write/change.ts";
 import type { Destination } from "../../entry/write/commit.ts";
@@ -60,6 +60,10 @@ export function intoSet(
   ];
   return {
     acts,
+    async newest({ orb, compiled }, address) {
+      const message = await deps.store.get(streams.orb(orb), subjects.entryLog(address));
+      return namedEntry(compiled, parseEntry(message))?.head ?? null;
+    },
     async store(_, by, write) {
       requireWhole(by.orb, by.fence);
       const newest = newestIn(write);

@@ -3,7 +3,7 @@ import { fenceGuard } from "../../definition/stored/fence.ts";
 import type { Deps } from "../../deps.ts";
 import { batchTooLarge } from "../../store/errors.ts";
 import { writesApart } from "../../store/policy.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
 import { tendWritten } from "../listed/upkeep.ts";
 import { isUniqueKey } from "../model/index-keys.ts";
@@ -24,6 +24,8 @@ export interface Destination {
    * @throws Conflict if what the write is based on has changed; nothing was written
    */
   store(deps: Deps, by: OrbContext, write: EntryWrite): Promise<{ snapshot: EntrySnapshot; seq: number }>;
+  /** Returns the newest revision of an entry in the orb itself; null if there is none. */
+  newest(by: OrbContext, address: EntryAddress): Promise<EntrySnapshot | null>;
 }
 
 /**

@@ -11,18 +11,29 @@ import { hasDraft } from "../model/snapshot.ts";
 import { windowFaults } from "../values/input.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import type { Change, State } from "./change-write.ts";
+import { decideLanguages } from "./languages.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";
 
-/** Publishes the newest revision. If its `validFrom` is in the future, the broker makes it visible then. */
-export function publishEntry(given: Deps, actor: Actor, target: Target): Promise<Written> {
+/**
+ * Publishes the newest revision. If its `validFrom` is in the future, the broker makes it visible then.
+ * @param target.locales publishes only the texts in these languages
+ */
+export function publishEntry(
+  given: Deps,
+  actor: Actor,
+  target: Target & { locales?: readonly string[] | undefined },
+): Promise<Written> {
   const deps = ofOneWrite(given);
+  const { locales } = target;
   return changeEntry(deps, actor, target, {
     acts: ["publish"],
-    request: "publish",
+    request: locales === undefined ? "publish" : ["publish", locales],
+    ...(locales === undefined ? {} : { skipsUnchanged: true }),
     publishing: (state, made, role) =>
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),
     async decide(state) {
+      if (locales !== undefined) return decideLanguages(deps, state, locales, target.into);
       const schema = requireSchema(state);
       const { base, caller, context } = state;
       const status = next(statusOf(base), "publish", hasDraft(base));
