@@ -1,14 +1,16 @@
 /** Declares the commands that write several entries together: `orb batch` and `orb change`. */
 import type { Argv } from "yargs";
-import type { ChangeState } from "../../shared/client/changes.ts";
+import { CHANGE_STATES } from "../../shared/client/changes.ts";
 import { writeBatch } from "./batch.ts";
 import {
   approveChange,
   closeChange,
+  commentChange,
   diffChange,
   listChanges,
   openChange,
   publishChange,
+  rebaseChange,
   rejectChange,
   requestReview,
   revertChange,
@@ -19,16 +21,6 @@ import {
 import type { Context, GlobalOptions } from "./command/context.ts";
 
 type Run = (options: GlobalOptions, act: (context: Context) => Promise<number>) => Promise<void>;
-
-const STATES: readonly ChangeState[] = [
-  "OPEN",
-  "IN_REVIEW",
-  "APPROVED",
-  "SCHEDULED",
-  "PUBLISHED",
-  "REVERTED",
-  "CLOSED",
-];
 
 const orbOf = (y: Argv<GlobalOptions>) =>
   y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" });
@@ -59,7 +51,7 @@ export function changeCommands(cli: Argv<GlobalOptions>, run: Run): Argv<GlobalO
     .command("change", "Work with change sets: changes that are reviewed and published together", (y) =>
       decisions(reading(y, run), run).demandCommand(
         1,
-        "Name a command: open, list, show, diff, review, approve, reject, schedule, publish, revert, undo-token or close.",
+        "Name a command: open, list, show, diff, comment, rebase, review, approve, reject, schedule, publish, revert, undo-token or close.",
       ),
     );
 }
@@ -80,7 +72,7 @@ function reading(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
       "List change sets, newest first",
       (each) =>
         orbOf(each)
-          .option("state", { choices: STATES, describe: "Only sets in this state" })
+          .option("state", { choices: CHANGE_STATES, describe: "Only sets in this state" })
           .option("author", { type: "string", describe: "Only sets of this account" })
           .option("limit", { type: "number", default: 50, describe: "How many" }),
       (args) =>
@@ -99,6 +91,32 @@ function reading(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
 
 function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
   return y
+    .command(
+      "comment <orb> <id> <text>",
+      "Comment on a change set, or on one of its entries",
+      (each) =>
+        setOf(each)
+          .positional("text", { type: "string", demandOption: true, describe: "The comment" })
+          .option("entry", { type: "string", describe: "What it is about: module/schema/id" })
+          .option("field", { type: "string", implies: "entry", describe: "The field of the entry" }),
+      (args) =>
+        run(args, (context) => commentChange(context, { ...args, entry: args.entry, field: args.field })),
+    )
+    .command(
+      "rebase <orb> <id> <entry>",
+      "Let the version of an entry start from the live revision of now",
+      (each) =>
+        setOf(each)
+          .positional("entry", { type: "string", demandOption: true, describe: "Id of the entry" })
+          .option("keep", {
+            type: "string",
+            array: true,
+            default: [],
+            describe:
+              "Which value stays in a conflict, such as /values/price=live or /values/title/en=change",
+          }),
+      (args) => run(args, (context) => rebaseChange(context, args)),
+    )
     .command("review <orb> <id>", "Ask for a review", setOf, (args) =>
       run(args, (context) => requestReview(context, args)),
     )
@@ -124,12 +142,12 @@ function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
       "schedule <orb> <id> <time>",
       "Publish a change set at a time, once it is approved",
       (each) =>
-        setOf(each).positional("time", {
+        withHash(each).positional("time", {
           type: "string",
           demandOption: true,
           describe: "Such as 2030-03-01T09:00:00+01:00; none gives the plan up",
         }),
-      (args) => run(args, (context) => scheduleChange(context, args)),
+      (args) => run(args, (context) => scheduleChange(context, { ...args, hash: args.hash })),
     )
     .command(
       "publish <orb> <id>",

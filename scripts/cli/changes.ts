@@ -10,7 +10,7 @@ import {
   type ListedChange,
 } from "../../shared/client/changes.ts";
 import { entryLines } from "./change-diff.ts";
-import type { Context } from "./command/context.ts";
+import { CommandError, type Context } from "./command/context.ts";
 import { pagesOf } from "./command/pages.ts";
 
 /** Exit code of `orb change diff` if the set cannot be published because of conflicts. */
@@ -166,6 +166,43 @@ export async function diffChange(context: Context, { orb, id }: InOrb): Promise<
   return items.some(({ conflicts }) => conflicts.length > 0) ? CONFLICTS : 0;
 }
 
+/** @param options.entry `module/schema/id` that the comment is about */
+export async function commentChange(
+  context: Context,
+  { orb, id, text, entry, field }: InOrb & { text: string } & Record<"entry" | "field", string | undefined>,
+): Promise<number> {
+  const about = {
+    ...(entry === undefined ? {} : { entry }),
+    ...(field === undefined ? {} : { field }),
+  };
+  const comment = await setsOf(context, orb).comment(id, { text, ...about });
+  context.result(comment, () => comment.id);
+  return 0;
+}
+
+/** Returns which value stays for each conflict: `/values/price=live` keeps the live one. */
+function keptIn(keep: readonly string[]): Record<string, "change" | "live"> {
+  return Object.fromEntries(
+    keep.map((text) => {
+      const at = text.lastIndexOf("=");
+      const side = text.slice(at + 1);
+      if (at > 0 && (side === "change" || side === "live")) return [text.slice(0, at), side];
+      throw new CommandError(`--keep takes a conflict and a side, such as /values/price=live, not ${text}.`);
+    }),
+  );
+}
+
+/** Lets the version of an entry start from the live revision of now. */
+export async function rebaseChange(
+  context: Context,
+  { orb, id, entry, keep }: InOrb & { entry: string; keep: readonly string[] },
+): Promise<number> {
+  const rebased = await setsOf(context, orb).rebase(id, entry, keptIn(keep));
+  const { module, schema, revision } = rebased;
+  context.result(rebased, () => `${module}/${schema}/${rebased.id} (revision ${revision})`);
+  return 0;
+}
+
 export async function requestReview(context: Context, { orb, id }: InOrb): Promise<number> {
   const set = await setsOf(context, orb).review(id);
   context.result(set, () => stateOf(set));
@@ -192,12 +229,18 @@ export async function rejectChange(
   return 0;
 }
 
-/** @param options.time ISO 8601; `none` gives the plan up */
+/**
+ * @param options.time ISO 8601; `none` gives the plan up
+ * @param options.hash plans only this content
+ */
 export async function scheduleChange(
   context: Context,
-  { orb, id, time }: InOrb & { time: string },
+  { orb, id, time, hash }: InOrb & { time: string; hash: string | undefined },
 ): Promise<number> {
-  const set = await setsOf(context, orb).patch(id, { publishAt: time === "none" ? null : time });
+  const publishAt = time === "none" ? null : time;
+  if (publishAt === null && hash !== undefined)
+    throw new CommandError("--hash names the content to plan, so it cannot be used with none.");
+  const set = await setsOf(context, orb).patch(id, { publishAt, ...(hash === undefined ? {} : { hash }) });
   context.result(set, () => [stateOf(set), ...plannedFor(set)]);
   return 0;
 }

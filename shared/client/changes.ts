@@ -2,14 +2,16 @@
 import type { BatchWritten } from "./batch.ts";
 import type { CallOptions, Request, Transport } from "./transport.ts";
 
-export type ChangeState =
-  | "OPEN"
-  | "IN_REVIEW"
-  | "APPROVED"
-  | "SCHEDULED"
-  | "PUBLISHED"
-  | "REVERTED"
-  | "CLOSED";
+export const CHANGE_STATES = [
+  "OPEN",
+  "IN_REVIEW",
+  "APPROVED",
+  "SCHEDULED",
+  "PUBLISHED",
+  "REVERTED",
+  "CLOSED",
+] as const;
+export type ChangeState = (typeof CHANGE_STATES)[number];
 
 /** What an account did, and when. Accounts are ids. Times are in ISO 8601. */
 interface Act {

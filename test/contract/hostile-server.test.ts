@@ -56,6 +56,8 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   "change list": ["change", "list", "shop"],
   "change show": ["change", "show", "shop", "abc"],
   "change diff": ["change", "diff", "shop", "abc"],
+  "change comment": ["change", "comment", "shop", "abc", "Why?"],
+  "change rebase": ["change", "rebase", "shop", "abc", "def"],
   "change review": ["change", "review", "shop", "abc"],
   "change approve": ["change", "approve", "shop", "abc"],
   "change reject": ["change", "reject", "shop", "abc", "no"],

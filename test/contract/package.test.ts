@@ -406,10 +406,15 @@ describe("changes of several entries", () => {
     ]);
     const refused = await orb(["change", "publish", "shop", set]);
     expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("(change_conflict)")]);
-    await call(platform, "POST", `/api/shop/changes/${set}/entries/${id}/rebase`, {
-      token,
-      body: { keep: { "/values/position": "change" } },
-    });
+    expect(
+      (await orb(["change", "rebase", "shop", set, id, "--keep", "/values/position=mine"])).err,
+    ).toContain("--keep takes a conflict and a side");
+    expect((await orb(["change", "rebase", "shop", set, id])).err).toContain("(change_conflict)");
+    const rebased = await orb(["change", "rebase", "shop", set, id, "--keep", "/values/position=change"]);
+    expect([rebased.code, rebased.out]).toEqual([
+      0,
+      expect.stringMatching(new RegExp(`^catalog/category/${id} \\(revision \\d+\\)\n$`)),
+    ]);
     await orb(["change", "approve", "shop", set]);
     const published = await orb(["change", "publish", "shop", set]);
     expect([published.code, published.out]).toEqual([
@@ -437,6 +442,13 @@ describe("changes of several entries", () => {
       new RegExp(`^PUBLISHED catalog/category/${id} \\(revision \\d+\\)\\n$`),
     );
     const at = "2999-03-01T09:00:00+01:00";
+    const about = ["--entry", `catalog/category/${id}`, "--field", "position"];
+    expect((await orb(["change", "comment", "shop", planned.out.trim(), "Too far?", ...about])).code).toBe(0);
+    expect((await orb(["change", "show", "shop", planned.out.trim()])).out).toContain(
+      ` on catalog/category/${id} position: Too far?\n`,
+    );
+    const unseen = await orb(["change", "schedule", "shop", planned.out.trim(), at, "--hash", hash]);
+    expect([unseen.code, unseen.err]).toEqual([1, expect.stringContaining("(hash_mismatch)")]);
     expect((await orb(["change", "schedule", "shop", planned.out.trim(), at])).out).toMatch(
       /^SCHEDULED, 1 entry\npublication at 2999-03-01T08:00:00(\.000)?Z by \w+\n$/,
     );

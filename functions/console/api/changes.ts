@@ -1,6 +1,9 @@
 /** Requests about change sets: pending versions of entries that are reviewed and published together. */
+import type { ChangeState } from "../../../shared/client/changes.ts";
 import { get, pathOf, post, remove, send } from "./http.ts";
 import { orbPath, type Page } from "./orbs.ts";
+
+export { CHANGE_STATES, type ChangeState } from "../../../shared/client/changes.ts";
 
 /** The change sets of an application. */
 export interface ChangesPlace {
@@ -8,15 +11,6 @@ export interface ChangesPlace {
   /** Whether the caller is a platform admin. */
   managed: boolean;
 }
-
-export type ChangeState =
-  | "OPEN"
-  | "IN_REVIEW"
-  | "APPROVED"
-  | "SCHEDULED"
-  | "PUBLISHED"
-  | "REVERTED"
-  | "CLOSED";
 
 export interface Approval {
   by: string;

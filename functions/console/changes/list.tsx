@@ -4,8 +4,8 @@ import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
 import { writesSome } from "../api/caller.ts";
 import {
+  CHANGE_STATES,
   type ChangeSet,
-  type ChangeState,
   type ChangesPlace,
   type ListedChange,
   listChanges,
@@ -31,15 +31,6 @@ import { type InOrb, refreshSets, useInOrb, waitsFor } from "./place.ts";
 
 /** Number of sets on a page. The number of entries of each is read with a request of its own. */
 const PAGE = 20;
-const STATES: readonly ChangeState[] = [
-  "OPEN",
-  "IN_REVIEW",
-  "APPROVED",
-  "SCHEDULED",
-  "PUBLISHED",
-  "REVERTED",
-  "CLOSED",
-];
 
 /** The number of entries in a set. The list does not contain it. */
 function EntryCount({ place, id }: { place: ChangesPlace; id: string }) {
@@ -167,7 +158,7 @@ function Opening({ place, onClose }: { place: ChangesPlace; onClose: () => void 
 function Sets({ place, onOpen }: { place: ChangesPlace; onOpen: (() => void) | undefined }) {
   const [search, setSearch] = useSearchParams();
   const [cursors, setCursors] = useState<readonly string[]>([]);
-  const state = STATES.find((one) => one === search.get("state"));
+  const state = CHANGE_STATES.find((one) => one === search.get("state"));
   const cursor = cursors.at(-1);
   const sets = useLoad(setsKey(place.orb, `list?state=${state ?? ""}&cursor=${cursor ?? ""}`), (signal) =>
     listChanges(place, { state, limit: PAGE, cursor }, signal),
@@ -194,7 +185,7 @@ function Sets({ place, onOpen }: { place: ChangesPlace; onOpen: (() => void) | u
           onChange={(event) => choose(event.currentTarget.value)}
         >
           <option value="">{t("table.anyState")}</option>
-          {STATES.map((one) => (
+          {CHANGE_STATES.map((one) => (
             <option key={one} value={one}>
               {t(`changes.state-${one}`)}
             </option>
