@@ -49,7 +49,7 @@ export function changeCommands(cli: Argv<GlobalOptions>, run: Run): Argv<GlobalO
       (args) => run(args, (context) => writeBatch(context, { ...args, change: args.change })),
     )
     .command("change", "Work with change sets: changes that are reviewed and published together", (y) =>
-      decisions(reading(y, run), run).demandCommand(
+      decisions(discussing(reading(y, run), run), run).demandCommand(
         1,
         "Name a command: open, list, show, diff, comment, rebase, review, approve, reject, schedule, publish, revert, undo-token or close.",
       ),
@@ -89,7 +89,7 @@ function reading(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
     );
 }
 
-function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
+function discussing(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
   return y
     .command(
       "comment <orb> <id> <text>",
@@ -116,7 +116,11 @@ function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
               "Which value stays in a conflict, such as /values/price=live or /values/title/en=change",
           }),
       (args) => run(args, (context) => rebaseChange(context, args)),
-    )
+    );
+}
+
+function decisions(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
+  return y
     .command("review <orb> <id>", "Ask for a review", setOf, (args) =>
       run(args, (context) => requestReview(context, args)),
     )
