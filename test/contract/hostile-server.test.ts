@@ -50,6 +50,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   "files download": ["files", "download", "shop", "abc", "--out", "out.bin"],
   "files link": ["files", "link", "shop", "abc"],
   verify: ["verify", "shop"],
+  used: ["used", "shop"],
   call: ["call", "shop", "stock.count"],
   batch: ["batch", "shop", "rows.ndjson"],
   "change open": ["change", "open", "shop", "Spring"],
