@@ -6,6 +6,7 @@ import { principalIn, requireAct, requireScope } from "../../shared/access/autho
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { requireLive } from "../../shared/definition/stored/live.ts";
 import { writeBatch } from "../../shared/entry/index.ts";
+import { PinnedItems } from "../../shared/entry/pinned/orb.ts";
 import { invalid } from "../../shared/kernel/errors.ts";
 import { BATCH_SEGMENT } from "../../shared/orb/routes.ts";
 import { definition } from "../admin/entry-schemas.ts";
@@ -58,8 +59,16 @@ export const batchRoute = defineRoute({
   },
 });
 
-/** Serves the route of published applications. */
-export async function callBatch(c: Context<AppEnv>, live: LiveOrb, actor: Actor): Promise<Response> {
+/**
+ * Serves the route of published applications.
+ * @param revision of the definition, if the request names one
+ */
+export async function callBatch(
+  c: Context<AppEnv>,
+  live: LiveOrb,
+  actor: Actor,
+  revision?: number,
+): Promise<Response> {
   if (c.req.method !== "POST") return wrongMethod(c, ["POST"]);
   const asking = askingIn(actor, c.req.query());
   requireScope(asking, "update", live.orb);
@@ -69,6 +78,8 @@ export async function callBatch(c: Context<AppEnv>, live: LiveOrb, actor: Actor)
   const parsed = BatchBody.safeParse(body);
   if (!parsed.success) throw invalid(faultsOf(parsed.error, body));
   const to = await writingTo(c.var.deps, actor, live, query);
+  // Keys of requests in the shape of another revision are other ones.
+  const shape = revision === undefined ? "" : `@${revision}`;
   const { items, replayed } = await writeBatch(to.deps, to.actor, {
     orbId: live.orb,
     orb: live,
@@ -76,7 +87,8 @@ export async function callBatch(c: Context<AppEnv>, live: LiveOrb, actor: Actor)
     into: to.together,
     items: itemsIn(parsed.data.do),
     routed: true,
-    idempotency: idempotencyOf(c, `/api/${live.orb}/${BATCH_SEGMENT}`),
+    pinned: revision === undefined ? undefined : new PinnedItems(c.var.deps, revision),
+    idempotency: idempotencyOf(c, `/api/${live.orb}/${BATCH_SEGMENT}${shape}`),
   });
   return completeResponse(c, JSON.stringify(answerOf(items)), 200, {
     "content-type": "application/json",

@@ -10,7 +10,7 @@ export const refuseDefinition = (): AppError =>
   new AppError(
     "malformed",
     "invalid_header",
-    "Orb-Definition is only for requests about single entries and lists of entries of an orb. Send this request without it.",
+    "Orb-Definition is only for requests about the entries of an orb. This request has only the current shape. Send it without the header.",
   );
 
 /** Rejects the header on routes that do not take it. */

@@ -128,6 +128,19 @@ async function revisionOfToken(
   return caller().then(pinnedTo, () => undefined);
 }
 
+/**
+ * Returns the caller of a request that names a revision, and records the use.
+ * @throws AppError forbidden `pinned_token` if its API token is pinned to another one
+ */
+async function pinnedCaller(c: Context<AppEnv>, live: LiveOrb, revision: number): Promise<Actor> {
+  if (!isRead(c)) await receiveEarly(c);
+  const actor = await beginCaller(c, live.orb, true)(live.compiled.usesAccess);
+  const own = pinnedTo(actor);
+  if (own !== undefined && own !== revision) throw otherRevision(own);
+  noteUse(c.var.deps, live, revision, actor);
+  return actor;
+}
+
 /** Serves a request in the shape of an earlier revision of the definition. */
 async function servePinned(
   c: Context<AppEnv>,
@@ -140,18 +153,18 @@ async function servePinned(
   const isUnknown = !(hasCredentials(c) && (await mayBeAuthenticated(c)));
   const live = known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
   if (live === null) throw noLiveOrb();
-  const { address, schema, pinned } = await pinnedAddress(c, live, segments, revision);
+  const found = await pinnedAddress(c, live, segments, revision);
+  if (!("schema" in found)) {
+    c.set("route", BATCH_PATH);
+    return callBatch(c, live, await pinnedCaller(c, live, revision), revision);
+  }
+  const { address, schema, pinned } = found;
   c.set("route", PATHS[address.kind]);
   const named = address.kind === "operation" ? address.operation : undefined;
   const operation = operationAt(address.kind, c.req.method, named);
   if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
   requireTaken(c, operation);
-  if (!isRead(c)) await receiveEarly(c);
-  const actor = await beginCaller(c, orb, true)(live.compiled.usesAccess);
-  const own = pinnedTo(actor);
-  if (own !== undefined && own !== revision) throw otherRevision(own);
-  noteUse(deps, live, revision, actor);
-  const caller = principalIn(actor, live.orb, live.compiled);
+  const caller = principalIn(await pinnedCaller(c, live, revision), live.orb, live.compiled);
   try {
     return await answer({ c, live, schema, caller, operation, pinned }, address);
   } catch (error) {

@@ -2,14 +2,13 @@
 import { requireMay } from "../../shared/access/authorize.ts";
 import { type EntryKey, ownerOf, putEntry, readKey } from "../../shared/entry/index.ts";
 import { comparableBy } from "../../shared/entry/model/fields.ts";
-import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { type ListInput, listVisible } from "../../shared/entry/read/list.ts";
 import { Reading } from "../../shared/entry/read/reading.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { ifMatch } from "../http/etag.ts";
 import { puttingTo, type ReadingWithin, readingFrom, selectingFrom } from "../http/within.ts";
 import type { Address } from "./address.ts";
-import { readingOf } from "./list-input.ts";
+import { listQueryOf, readingOf } from "./list-input.ts";
 import { bodies } from "./operations.ts";
 import { choiceOf, type EntryRequest, get } from "./read.ts";
 import {
@@ -39,22 +38,18 @@ const isInChange = ({ c }: EntryRequest) => c.req.query("change") !== undefined;
  * values, so this looks for the entry as a list does.
  */
 async function idWithin(
-  { c, schema }: EntryRequest,
+  request: EntryRequest,
   { field, value }: Keyed,
   reading: ListInput["reading"],
   { deps, pages }: ReadingWithin,
 ): Promise<string | undefined> {
+  const { c, schema } = request;
   const asked = new URLSearchParams([
     [`filter[${field}][eq]`, value],
     ["limit", "1"],
   ]);
-  const list = {
-    reading,
-    choice: choiceOf(c, schema, {}),
-    query: parseListQuery(asked, reading.readable, [], reading.comparable),
-    pages,
-  };
-  const { items } = await listVisible(deps, list);
+  const query = listQueryOf(request, reading, asked, []);
+  const { items } = await listVisible(deps, { reading, choice: choiceOf(c, schema, {}), query, pages });
   return items[0]?.head.id;
 }
 

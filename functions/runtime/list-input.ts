@@ -7,7 +7,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { comparableTargets } from "../../shared/entry/model/fields.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import type { PinnedRequest } from "../../shared/entry/pinned/orb.ts";
-import { parseListQuery } from "../../shared/entry/query/query.ts";
+import { type ListQuery, parseListQuery } from "../../shared/entry/query/query.ts";
 import type { ListInput } from "../../shared/entry/read/list.ts";
 import { Reading } from "../../shared/entry/read/reading.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
@@ -40,30 +40,32 @@ export function readingOf({ live, schema, caller }: Target, revision: string | u
 /** Returns whether a request asks for a live list, which sends changes until the client disconnects. */
 export const isLive = (params: URLSearchParams) => params.has("live");
 
+/** Parses the query of a list, in the shape that the caller uses. */
+export function listQueryOf(
+  { live, caller, pinned }: Target,
+  { readable, comparable }: Reading,
+  params: URLSearchParams,
+  extra: readonly string[],
+): ListQuery {
+  const targetOf = comparableTargets(live.compiled, caller);
+  if (pinned === undefined) return parseListQuery(params, readable, extra, comparable, targetOf);
+  const query = parseListQuery(params, pinned.view(readable), extra, pinned.compared(comparable), (one) => {
+    const found = targetOf(one);
+    return found === undefined ? undefined : pinned.compared(found);
+  });
+  return { ...query, expand: pinned.expanded(query.expand) };
+}
+
 /** Returns the list that a request asks for. */
 export function listInputOf(
   target: Target,
   params: URLSearchParams,
   acceptLanguage: string | undefined,
 ): ListInput {
-  const { live, schema, caller, pinned } = target;
+  const { schema, pinned } = target;
   const reading = readingOf(target, params.get("revision") ?? undefined);
-  const targetOf = comparableTargets(live.compiled, caller);
-  const { readable, comparable } = reading;
-  if (pinned?.pair === undefined) {
-    const query = parseListQuery(params, readable, LIST_EXTRA, comparable, targetOf);
-    return { reading, choice: choose(schema, { ...query.extra, acceptLanguage }), query };
-  }
-  const query = parseListQuery(
-    params,
-    pinned.view(readable),
-    LIST_EXTRA,
-    pinned.compared(comparable),
-    (one) => {
-      const found = targetOf(one);
-      return found === undefined ? undefined : pinned.compared(found);
-    },
-  );
-  const choice = choose(pinned.pair.old, { ...query.extra, acceptLanguage });
-  return { reading, choice, query: { ...query, expand: pinned.expanded(query.expand) }, pinned };
+  const query = listQueryOf(target, reading, params, LIST_EXTRA);
+  const pair = pinned?.pair;
+  const choice = choose(pair?.old ?? schema, { ...query.extra, acceptLanguage });
+  return { reading, choice, query, pinned: pair === undefined ? undefined : pinned };
 }

@@ -7,7 +7,7 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { homeKey } from "../../shared/definition/document/home.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/orb.ts";
-import { AppError, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
+import { AppError, type Fault, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
 import { isDefinitionHeader, refuseDefinition } from "../http/definition-header.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf } from "./address.ts";
@@ -18,10 +18,14 @@ const TAKEN: ReadonlySet<OperationName> = new Set([
   ...(["list", "get", "create", "update", "patch", "remove"] as const),
   ...(["publish", "unpublish", "archive", "restore"] as const),
   ...(["getBy", "putBy", "patchBy", "removeBy"] as const),
+  ...(["patchMany", "removeMany", "revisions", "revision", "revert"] as const),
 ]);
 
-/** Query parameters that must not be used together with the header. */
-const WITHOUT = ["live", "change", "group", "explain"];
+/** Query parameters that must not be used together with the header, and why. */
+const WITHOUT: ReadonlyMap<string, string> = new Map([
+  ["live", "because a live list sends changes in the current shape"],
+  ["explain", "because it describes the indexes of the current definition"],
+]);
 
 /** Returns the revision that the header names. Undefined without the header. */
 export function definitionOf(c: Context<AppEnv>): number | undefined {
@@ -36,12 +40,14 @@ export function definitionOf(c: Context<AppEnv>): number | undefined {
 }
 
 /** Where a request leads under the revision that it names. */
-export interface PinnedAddress {
-  address: Exclude<Address, { kind: "handler" | "batch" }>;
-  /** The schema in the live definition. */
-  schema: CompiledSchema;
-  pinned: PinnedRequest;
-}
+export type PinnedAddress =
+  | { address: Extract<Address, { kind: "batch" }> }
+  | {
+      address: Exclude<Address, { kind: "handler" | "batch" }>;
+      /** The schema in the live definition. */
+      schema: CompiledSchema;
+      pinned: PinnedRequest;
+    };
 
 /** Finds what a path leads to in an earlier revision, and sets the headers that all its responses have. */
 export async function pinnedAddress(
@@ -58,7 +64,8 @@ export async function pinnedAddress(
     ...(orb.since === undefined ? {} : { deprecation: `@${orb.since}` }),
   });
   const address = addressOf(orb.compiled, segments);
-  if (address.kind === "handler" || address.kind === "batch") throw refuseDefinition();
+  if (address.kind === "handler") throw refuseDefinition();
+  if (address.kind === "batch") return { address };
   const schema = live.compiled.byHome.get(homeKey(address.schema.home));
   const module = schema === undefined ? undefined : live.compiled.modules.get(schema.module);
   if (schema === undefined || module?.routed !== true)
@@ -70,15 +77,11 @@ export async function pinnedAddress(
 export function requireTaken(c: Context<AppEnv>, operation: OperationName): void {
   if (!TAKEN.has(operation)) throw refuseDefinition();
   const names = [...new URL(c.req.url).searchParams.keys()];
-  const found = names.filter((name) => WITHOUT.includes(name) || name.startsWith("aggregate["));
-  if (found.length === 0) return;
-  const message = "must not be used together with the header Orb-Definition";
-  throw invalidParameters(found.map((name) => ({ path: `/${name}`, code: "not_applicable", message })));
-}
-
-/** @throws AppError malformed if a body adds to numbers, which the header does not take */
-export function requireNoSums(body: object): void {
-  if (!("add" in body) || body.add === undefined) return;
-  const message = "must not be used together with the header Orb-Definition";
-  throw invalidParameters([{ path: "/add", code: "not_applicable", message }]);
+  const faults = [...new Set(names)].flatMap((name): Fault[] => {
+    const why = WITHOUT.get(name);
+    if (why === undefined) return [];
+    const message = `must not be used together with the header Orb-Definition, ${why}`;
+    return [{ path: `/${name}`, code: "not_applicable", message }];
+  });
+  if (faults.length > 0) throw invalidParameters(faults);
 }

@@ -7,14 +7,20 @@ import { completeResponse } from "../middleware/headers.ts";
 import { operations } from "./operations.ts";
 import type { EntryRequest } from "./read.ts";
 
-const whichOf = ({ live, schema }: EntryRequest, id: string) => ({ orbId: live.orb, orb: live, schema, id });
+const whichOf = ({ live, schema, pinned }: EntryRequest, id: string) => ({
+  orbId: live.orb,
+  orb: live,
+  schema,
+  id,
+  pinned,
+});
 
-function answer({ c }: EntryRequest, body: unknown, headers: Record<string, string> = {}): Response {
+function answer({ c, pinned }: EntryRequest, body: unknown, headers: Record<string, string> = {}): Response {
   return completeResponse(c, JSON.stringify(body), 200, {
     ...headers,
     "content-type": "application/json",
     "cache-control": "private, no-cache",
-    vary: "Authorization, Cookie",
+    vary: pinned === undefined ? "Authorization, Cookie" : "Authorization, Cookie, Orb-Definition",
   });
 }
 

@@ -1,13 +1,12 @@
 /** Routes that change or delete all entries that match a list's filter. */
 import { deleteEntry, requirePatch, updateEntry } from "../../shared/entry/index.ts";
-import { comparableTargets } from "../../shared/entry/model/fields.ts";
-import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { Reading } from "../../shared/entry/read/reading.ts";
 import { ofOneWrite } from "../../shared/quotas/guesses.ts";
 import { changePage, selectionOf } from "../http/many.ts";
 import { selectingFrom, writingTo } from "../http/within.ts";
 import { completeResponse } from "../middleware/headers.ts";
+import { listQueryOf } from "./list-input.ts";
 import { bodies, parametersOf } from "./operations.ts";
 import { choiceOf, type EntryRequest } from "./read.ts";
 import { bodyOf, localeOf, renewal } from "./write.ts";
@@ -21,19 +20,14 @@ function destination({ c, live, caller }: EntryRequest) {
 
 /** Returns the newest revisions of the entries that match the filters, and the parameters of the change. */
 async function pageOf(request: EntryRequest) {
-  const { c, live, schema, caller } = request;
+  const { c, live, schema, caller, pinned } = request;
   const own = [...parametersOf(request.operation).keys()].filter((name) => !PAGING.includes(name));
   const selection = selectionOf(c, own, PAGING);
   const reading = Reading.of(caller, live, schema, true);
-  const query = parseListQuery(
-    selection,
-    reading.readable,
-    [],
-    reading.comparable,
-    comparableTargets(live.compiled, caller),
-  );
+  const query = listQueryOf(request, reading, selection, []);
   const { deps, pages } = await selectingFrom(c.get("deps"), caller.actor, live, c.req.query());
-  const page = await listEntries(deps, { reading, choice: choiceOf(c, schema, {}), query, pages });
+  const choice = choiceOf(c, pinned?.pair?.old ?? schema, {});
+  const page = await listEntries(deps, { reading, choice, query, pages });
   const target = { orbId: live.orb, orb: live, schema, renew: renewal(request) };
   return { page, target, dryRun: c.req.query("dryRun") === "true" };
 }
@@ -53,9 +47,12 @@ export async function updateMany(request: EntryRequest): Promise<Response> {
   const { page, target, dryRun } = await pageOf(request);
   const result = await changePage(page, dryRun, async (id) => {
     const to = await destination(request);
+    // Writes at the same time each have faults with positions of their own.
+    const pinned = request.pinned?.again();
     const written = await updateEntry(ofOneWrite(to.deps), to.actor, {
       ...change,
       ...target,
+      shaping: pinned?.shaping,
       ...localeOf({
         ...(locale === undefined ? {} : { locale }),
         ...(market === undefined ? {} : { market }),
@@ -66,6 +63,8 @@ export async function updateMany(request: EntryRequest): Promise<Response> {
       merge: true,
       skipsUnchanged: true,
       publish: publish === "true",
+    }).catch((error: unknown) => {
+      throw pinned?.error(error) ?? error;
     });
     return written.unchanged !== true;
   });

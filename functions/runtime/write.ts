@@ -27,7 +27,6 @@ import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
 import { bodies, parametersOf } from "./operations.ts";
-import { requireNoSums } from "./pinned.ts";
 import { choiceOf, type EntryRequest, responseHeaders, searchOf } from "./read.ts";
 
 export async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promise<z.infer<T>> {
@@ -164,7 +163,6 @@ export async function update(request: EntryRequest, named: Named): Promise<Respo
   const isKeyed = named.key === undefined && isKeyedUpdate(c);
   const target = targetOf(request, named, isKeyed ? c.req.method : undefined);
   const body = await bodyOf(c, merge ? bodies.patch : bodies.update);
-  if (request.pinned !== undefined) requireNoSums(body);
   const to = await writingTo(c.get("deps"), caller.actor, live, { change, publish });
   const written = await updateEntry(to.deps, to.actor, {
     ...changeIn(request, body),

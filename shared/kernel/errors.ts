@@ -54,6 +54,12 @@ export class AppError extends Error {
     this.retryAfter = extras.retryAfter;
     this.data = extras.data;
   }
+
+  /** Returns the same error with other faults. */
+  withFaults(errors: Fault[]): AppError {
+    const { kind, code, detail, data, retryAfter, cause } = this;
+    return new AppError(kind, code, detail, { errors, data, retryAfter, cause });
+  }
 }
 
 /** Returns whether an error says that another part of the system did not answer, so that nothing is known. */

@@ -2,6 +2,7 @@
 import { beforeAll, describe, expect, test } from "vitest";
 import { createClient } from "../../shared/client/index.ts";
 import { adminToken, call as request, user } from "../support/auth.ts";
+import { FIRST, OPEN, SECOND, VALUES } from "../support/pinned-orbs.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, inSeconds, scope } from "../support/tokens.ts";
 
@@ -23,7 +24,6 @@ async function ok(method: string, path: string, body?: unknown, headers?: Header
   return answer;
 }
 
-const OPEN = { read: "public" } as const;
 const at = (revision: number): Headers => ({ "orb-definition": String(revision) });
 
 /** Publishes a document and returns its revision. */
@@ -31,91 +31,6 @@ async function publish(id: string, document: object, method: "POST" | "PUT" = "P
   const path = method === "POST" ? "/api/admin/orbs" : `/api/admin/orbs/${id}`;
   return (await ok(method, `${path}?publish=true`, { id, ...document })).body.revision;
 }
-
-const FIRST = (orb: string) => ({
-  languages: ["en", "de"],
-  components: [{ id: "quote", fields: [{ name: "text", type: "string" }] }],
-  modules: [
-    {
-      id: "catalog",
-      type: "CONTENT",
-      schemas: [
-        {
-          id: "product",
-          access: OPEN,
-          fields: [
-            { name: "title", type: "string", required: true },
-            { name: "sku", type: "string", unique: true, index: "ordered" },
-            { name: "count", type: "integer" },
-            { name: "tag", type: "string" },
-            { name: "blurb", type: "string" },
-            { name: "sections", type: "blocks", components: ["quote"] },
-            { name: "pin", type: "string", sensitive: true },
-            { name: "like", type: "reference", ref: `${orb}/catalog/product` },
-          ],
-        },
-      ],
-    },
-  ],
-});
-
-const SECOND = (orb: string) => ({
-  languages: ["en", "de"],
-  components: [
-    {
-      id: "saying",
-      was: "quote",
-      fields: [
-        { name: "words", was: "text", type: "string" },
-        { name: "by", type: "string" },
-      ],
-    },
-    { id: "video", fields: [{ name: "href", type: "url" }] },
-  ],
-  modules: [
-    {
-      id: "goods",
-      was: "catalog",
-      type: "CONTENT",
-      schemas: [
-        {
-          id: "article",
-          was: "product",
-          access: OPEN,
-          fields: [
-            { name: "headline", was: "title", type: "string", required: true, translatable: true },
-            { name: "number", was: "sku", type: "string", unique: true, index: "ordered" },
-            { name: "count", type: "decimal", scale: 2 },
-            { name: "tags", was: "tag", type: "string", list: true },
-            {
-              name: "seo",
-              type: "object",
-              fields: [
-                { name: "summary", type: "string" },
-                { name: "robots", type: "string" },
-              ],
-              from: { fields: { summary: "blurb" } },
-            },
-            { name: "parts", was: "sections", type: "blocks", components: ["saying", "video"] },
-            { name: "code", was: "pin", type: "string", sensitive: true },
-            { name: "similar", was: "like", type: "reference", ref: `${orb}/goods/article` },
-            { name: "extra", type: "string" },
-          ],
-        },
-      ],
-    },
-  ],
-});
-
-const VALUES = {
-  title: "Chair",
-  sku: "c-1",
-  count: 3,
-  tag: "oak",
-  blurb: "A chair",
-  sections: [{ _type: "quote", _key: "q1", text: "Sit" }],
-  pin: "1234",
-};
 
 describe("a caller that names an earlier revision", () => {
   const orb = "pinned-shop";
@@ -315,7 +230,8 @@ describe("a caller that names an earlier revision", () => {
     const changed = await products?.update(made as { id: string; revision: number }, { title: "Changed" });
     expect(changed?.values).toMatchObject({ title: "Changed", count: 7 });
     expect(await now(made?.id)).toMatchObject({ headline: { en: "Changed" }, count: "7.00" });
-    await expect(products?.aggregate({ aggregate: { n: "count" } })).rejects.toMatchObject({ status: 400 });
+    const counted = await products?.aggregate({ aggregate: { n: "count" } });
+    expect(counted).toMatchObject([{ values: { n: expect.any(Number) } }]);
   });
 
   test("has idempotency keys of its own", async () => {
@@ -342,12 +258,8 @@ describe("a caller that names an earlier revision", () => {
       .revision;
     expect((await anonymous(`${OLD}/${id}`, at(draft))).body.code).toBe("definition_revision_not_found");
     const refused: [string, string, unknown?][] = [
-      ["GET", `${OLD}/${id}/revisions`],
       ["GET", `${OLD}?live=sse`],
-      ["GET", `${OLD}?group=sku&aggregate[n]=count`],
-      ["PATCH", `${OLD}?filter[sku]=c-1`, { values: {} }],
-      ["PATCH", `${OLD}/${id}`, { add: { count: 1 } }],
-      ["POST", `/api/${orb}/batch`, { do: [] }],
+      ["GET", `${OLD}?explain=true`],
       ["GET", `/api/${orb}/changes`],
       ["GET", `/api/admin/orbs/${orb}`],
       ["GET", `/api/admin/orbs/${orb}/entries`],

@@ -20,12 +20,13 @@ import {
 } from "../model/idempotency.ts";
 import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import type { PinnedItems, PinnedRequest } from "../pinned/orb.ts";
 import { newestIn } from "../write/change.ts";
 import { CONTENDED_ATTEMPTS, renewDefinition, retryOnConflict } from "../write/retry.ts";
 import { commitTogether } from "../write/together.ts";
 import { inTurn } from "../write/turns.ts";
 import type { TogetherDestination } from "./destination.ts";
-import { type BatchItem, locate } from "./items.ts";
+import { type BatchItem, type Located, locate } from "./items.ts";
 import { BatchPlanning, mayChange, type Placed } from "./plan.ts";
 import { Refusals } from "./refusals.ts";
 
@@ -38,6 +39,8 @@ export interface BatchInput {
   /** Whether to refuse items of modules without automatic routes. */
   routed: boolean;
   idempotency?: Idempotency | undefined;
+  /** Set if the items have the shape of an earlier revision of the definition. */
+  pinned?: PinnedItems | undefined;
   /** Stores the writes instead of the entries. The dependencies must have the store of the destination. */
   into?: TogetherDestination | undefined;
 }
@@ -73,11 +76,28 @@ const BATCH_MS = 15_000;
 /** Kinds of errors that a batch may get because the same request was written by an earlier attempt just before. */
 const REPLAYED = ["conflict", "precondition", "not_found", "invalid"] as const;
 
+/** Finds what an item writes, by the names of the definition that the caller uses. */
+function locateIn(
+  context: OrbContext,
+  pinned: PinnedItems | undefined,
+  item: BatchItem,
+  routed: boolean,
+): Located & { pinned?: PinnedRequest | undefined } {
+  if (pinned === undefined) return locate(context, item, routed);
+  const found = locate({ ...context, compiled: pinned.compiled }, item, routed);
+  const now = pinned.liveOf(found.schema);
+  if (now === undefined) {
+    const message = "must be a schema that the orb's current definition still has";
+    throw invalid([{ path: `/${found.act}`, code: "unknown_schema", message }]);
+  }
+  return { ...found, schema: now, pinned: pinned.request(now) };
+}
+
 /** Finds the entries of all items. Throws the faults of items that no definition could make valid. */
 function place(
   deps: Deps,
   context: OrbContext,
-  { items, routed, into }: BatchInput,
+  { items, routed, into, pinned }: BatchInput,
   refusals: Refusals,
 ): Placed[] {
   const met = new Set<string>();
@@ -85,7 +105,7 @@ function place(
   const placed: Placed[] = [];
   for (const [index, item] of items.entries()) {
     try {
-      const found = locate(context, item, routed);
+      const found = locateIn(context, pinned, item, routed);
       if (found.id !== undefined && !isToken(found.id)) throw notFound("entry");
       const id = found.id ?? deps.newId();
       const faults: Fault[] = [];
@@ -146,6 +166,7 @@ function claimMessage(claim: IdempotencyClaim, items: readonly BatchWritten[]): 
 export async function writeBatch(deps: Deps, actor: Actor, input: BatchInput): Promise<BatchResult> {
   const { orbId, items } = input;
   const first = await input.orb;
+  await input.pinned?.use(first);
   const refusals = new Refusals();
   const placed = place(deps, first, input, refusals);
   refusals.throwAny();
@@ -166,6 +187,7 @@ export async function writeBatch(deps: Deps, actor: Actor, input: BatchInput): P
       findReplay(),
     ]);
     if (before !== null) return before;
+    if (attempt > 0) await input.pinned?.use(context);
     const now = attempt === 0 ? placed : replaced(context, input, placed, refused);
     refuseEarly(actor, context, now, refused);
     const options = { refusals: refused, attempt, until, reserves: input.into !== undefined };
@@ -209,8 +231,11 @@ async function store(
 ): Promise<BatchWritten[]> {
   const shownAs = (snapshots: readonly EntrySnapshot[]) =>
     snapshots.map(({ module, schema, id, revision, status }, at): BatchWritten => {
-      const warnings = planned[at]?.plan.warnings ?? [];
-      return { module, schema, id, revision, status, ...(warnings.length === 0 ? {} : { warnings }) };
+      const { pinned } = placed[at] ?? {};
+      const told = planned[at]?.plan.warnings ?? [];
+      const warnings = pinned?.faults(told) ?? told;
+      const names = pinned?.names ?? { module, schema };
+      return { ...names, id, revision, status, ...(warnings.length === 0 ? {} : { warnings }) };
     });
   const more = (snapshots: readonly EntrySnapshot[]) =>
     claim === undefined ? [] : [claimMessage(claim, shownAs(snapshots))];
@@ -250,13 +275,13 @@ async function turnsOf(
 /** Returns the items under a newer definition. */
 function replaced(
   context: OrbContext,
-  { routed }: BatchInput,
+  { routed, pinned }: BatchInput,
   placed: readonly Placed[],
   refusals: Refusals,
 ): Placed[] {
   return placed.flatMap((one) => {
     try {
-      return [{ ...one, ...locate(context, one.item, routed), id: one.id }];
+      return [{ ...one, ...locateIn(context, pinned, one.item, routed), id: one.id }];
     } catch (error) {
       refusals.add(one.index, error as AppError);
       return [];
@@ -266,7 +291,8 @@ function replaced(
 
 function shown(placed: readonly Placed[], stored: readonly StoredItem[]): BatchWritten[] {
   return stored.map(([id, revision, status], at) => {
-    const { module = "", id: schema = "" } = placed[at]?.schema ?? {};
-    return { module, schema, id, revision, status };
+    const { pinned, schema: now } = placed[at] ?? {};
+    const names = pinned?.names ?? { module: now?.module ?? "", schema: now?.id ?? "" };
+    return { ...names, id, revision, status };
   });
 }

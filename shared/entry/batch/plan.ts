@@ -3,11 +3,13 @@ import { type Actor, actorId } from "../../access/actor.ts";
 import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { type Fault, invalid } from "../../kernel/errors.ts";
+import type { AppError, Fault } from "../../kernel/errors.ts";
 import { budget as ruleBudget } from "../../logic/engine.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import type { OrbContext, StoredEntry } from "../model/resolve.ts";
 import type { EntrySnapshot } from "../model/snapshot.ts";
+import type { PinnedRequest } from "../pinned/orb.ts";
+import { ShapeRefusal } from "../pinned/write.ts";
 import { readWindow } from "../values/input.ts";
 import { admitChange, type Plan } from "../write/change.ts";
 import type { Change } from "../write/change-write.ts";
@@ -28,6 +30,8 @@ import { Refusals } from "./refusals.ts";
 /** An item, the entry that it names, and the dependencies of its write. */
 export interface Placed extends Together {
   item: BatchItem;
+  /** Set if the item has the shape of an earlier revision of the definition. */
+  pinned?: PinnedRequest | undefined;
 }
 
 /** Returns whether the caller may change the entries of all items, as they are stored now. */
@@ -75,14 +79,18 @@ export class BatchPlanning extends Planning<Placed> {
     );
   }
 
+  protected override told({ pinned }: Placed, error: AppError): AppError {
+    return pinned?.told(error) ?? error;
+  }
+
   protected override within(one: Placed): Deps {
     return { ...super.within(one), hooksUntil: this.#until };
   }
 
-  #withIds({ schema }: Placed, values: unknown): unknown {
+  #withIds({ schema, pinned }: Placed, values: unknown): unknown {
     const faults: Fault[] = [];
-    const named = withIds(schema, values, this.#ids, faults);
-    if (faults.length > 0) throw invalid(faults);
+    const named = withIds(pinned?.pair?.old ?? schema, values, this.#ids, faults);
+    if (faults.length > 0) throw ShapeRefusal.invalid(faults);
     return named;
   }
 
@@ -90,11 +98,15 @@ export class BatchPlanning extends Planning<Placed> {
     const item = one.item as UpdateItem | DeleteItem;
     const when = item.if === undefined ? undefined : { rule: item.if, budget: this.#rules };
     if ("delete" in item) {
-      return deleteChange(this.within(one), this.#actor, { force: item.force === true, when });
+      const options = { force: item.force === true, when, shaping: one.pinned?.shaping };
+      return deleteChange(this.within(one), this.#actor, options);
     }
     const { update: _, if: __, ifMatch: ___, ...content } = item;
     const values = this.#withIds(one, content.values);
-    return updateChange(this.within(one), { ...content, values, when, merge: true });
+    return updateChange(this.within(one), {
+      ...content,
+      ...{ values, when, merge: true, shaping: one.pinned?.shaping },
+    });
   }
 
   protected admit(one: Placed, entry: StoredEntry | null): AdmittedChange {
@@ -106,7 +118,8 @@ export class BatchPlanning extends Planning<Placed> {
   #newEntry(one: Placed): NewEntry {
     const { create: _, as: __, ...content } = one.item as CreateItem;
     const values = this.#withIds(one, content.values);
-    return { ...content, values, module: one.schema.module, schema: one.schema.id };
+    const { module, id: schema } = one.schema;
+    return { ...content, values, module, schema, shaping: one.pinned?.shaping };
   }
 
   protected planNew(one: Placed): Promise<Plan> {

@@ -139,6 +139,22 @@ export abstract class Planning<T extends Together> {
   /** Shows the state that an item leads to, as far as checks of references need it, before the item is decided. */
   protected abstract showExpected(one: T, entry: StoredEntry | null): void;
 
+  /** Returns an error with the names that the request has for the fields of an item. */
+  protected told(_one: T, error: AppError): AppError {
+    return error;
+  }
+
+  /** Runs the work of one item. Returns undefined if the item is refused. */
+  #try<R>(one: T, work: () => R | Promise<R>): Promise<R | undefined> {
+    return this.#refusals.try(one.index, async () => {
+      try {
+        return await work();
+      } catch (error) {
+        throw error instanceof AppError ? this.told(one, error) : error;
+      }
+    });
+  }
+
   /** Returns the dependencies with which an item is decided. */
   protected within(one: T): Deps {
     return { ...one.deps, store: this.overlay.store };
@@ -154,7 +170,7 @@ export abstract class Planning<T extends Together> {
     const changes = new Map<number, AdmittedChange & { seq: number }>();
     for (const one of this.#items) {
       if (one.act === "create") continue;
-      await this.#refusals.try(one.index, () => {
+      await this.#try(one, () => {
         const { entry, guardSeq } = stored.get(one.id) ?? { entry: null, guardSeq: 0 };
         const admitted = this.admit(one, entry);
         if (admitted !== undefined) changes.set(one.index, { ...admitted, seq: guardSeq });
@@ -163,7 +179,7 @@ export abstract class Planning<T extends Together> {
     this.#refusals.throwAny();
     for (const one of this.#items) this.showExpected(one, stored.get(one.id)?.entry ?? null);
     const planOne = (one: T) =>
-      this.#refusals.try(one.index, async () => {
+      this.#try(one, async () => {
         const known = changes.get(one.index);
         if (known === undefined && one.act !== "create") return;
         const plan = known === undefined ? await this.planNew(one) : await this.#planChange(one, known);
@@ -233,21 +249,22 @@ export abstract class Planning<T extends Together> {
     });
     const takers = new Map<string, number>();
     const freed = new Set<string>();
-    const adds = plans.flatMap(({ index, plan: { write } }) =>
-      write.claims.adds.filter(isUniqueKey).map((key) => ({ index, write, key })),
+    const adds = plans.flatMap(({ one, plan: { write } }) =>
+      write.claims.adds.filter(isUniqueKey).map((key) => ({ one, write, key })),
     );
     for (const { write } of plans.map(({ plan }) => plan))
       for (const key of write.claims.frees) if (isUniqueKey(key)) freed.add(keySubject(write.address, key));
-    for (const { index, write, key } of adds) {
+    for (const { one, write, key } of adds) {
       const subject = keySubject(write.address, key);
-      if (takers.has(subject)) this.#refusals.add(index, refusedValues(write.schema, [key]));
-      takers.set(subject, index);
+      if (takers.has(subject))
+        this.#refusals.add(one.index, this.told(one, refusedValues(write.schema, [key])));
+      takers.set(subject, one.index);
     }
     this.#refusals.throwAny();
     const looksAll =
       this.#reserves || this.attempt > 0 || [...takers.keys()].some((subject) => freed.has(subject));
-    const made = await inChunks(plans, ({ one, index, plan }) =>
-      this.#refusals.try(index, async () => ({
+    const made = await inChunks(plans, ({ one, plan }) =>
+      this.#try(one, async () => ({
         plan,
         write: looksAll || plan.doubtful ? await plan.reserve(this.within(one)) : plan.write,
       })),

@@ -204,6 +204,8 @@ export interface Shape {
   toLive(input: ShapedInput): Shaped;
   /** Makes the faults that follow name the positions that items have in a request. */
   tell(positions: Positions): void;
+  /** Returns an error with the names of the revision. */
+  error(error: AppError): AppError;
   /** Returns the fields of the revision that stand for these of the live schema. */
   view(readable: CompiledSchema): CompiledSchema;
   /** Returns stored values in the shape of the revision. */
@@ -226,11 +228,18 @@ export class PinnedRequest {
   readonly #names = new Map<CompiledField, string>();
   readonly #deps: PinnedDeps;
 
-  constructor(deps: PinnedDeps, orb: PinnedOrb, now: CompiledSchema) {
+  /** @param now the schema in the live definition; undefined if both definitions have one shape */
+  constructor(deps: PinnedDeps, orb: PinnedOrb, now: CompiledSchema | undefined) {
     this.#deps = deps;
     this.revision = orb.revision;
     this.orb = orb;
-    this.pair = pairOf(orb, now);
+    this.pair = now === undefined ? undefined : pairOf(orb, now);
+  }
+
+  /** Returns the same for another write, which happens at the same time. */
+  again(): PinnedRequest {
+    const { orb, pair } = this;
+    return new PinnedRequest(this.#deps, orb, pair?.now);
   }
 
   readonly shaping: Shaping = async (context, schema) => {
@@ -249,6 +258,7 @@ export class PinnedRequest {
       tell: (positions) => {
         this.#positions = positions;
       },
+      error: (error) => this.told(error),
       view: (readable) => oldView({ ...pair, now: readable }),
       shown: (readable, stored) => shownAsOld(pair, readable, stored),
     };
@@ -269,6 +279,20 @@ export class PinnedRequest {
     return { ...seen, schema: oldView(view), shown: { ...seen.shown, values } };
   }
 
+  /** Returns masked values of the live schema in the shape of the revision. @param readable the fields that they are of */
+  asOld(readable: CompiledSchema, values: EntryValues): Record<string, unknown> {
+    const { pair } = this;
+    if (pair === undefined) return { ...values };
+    return toOld({ old: pair.old, now: readable }, pair.now, values);
+  }
+
+  /** Returns the path that the revision has for a path in values of the live schema. */
+  pathOf(path: string): string {
+    // The code and the message make no difference to the path.
+    const [fault] = this.faults([{ path, code: "type", message: "" }]);
+    return fault?.path ?? path;
+  }
+
   /** Returns the fields of the revision that stand for those of a view of the live schema. */
   view(readable: CompiledSchema): CompiledSchema {
     return this.pair === undefined ? readable : oldView({ ...this.pair, now: readable });
@@ -279,6 +303,11 @@ export class PinnedRequest {
     const { compiled, since } = this.orb;
     const old = since === undefined ? undefined : compiled.byHome.get(homeKey(comparable.home));
     return old === undefined ? comparable : namedAsOld({ old, now: comparable });
+  }
+
+  /** The names that the revision has for the module and the schema. Undefined while it has the live shape. */
+  get names(): { module: string; schema: string } | undefined {
+    return this.pair === undefined ? undefined : { module: this.pair.old.module, schema: this.pair.old.id };
   }
 
   /** Returns the names of an entry's module and schema in the live definition. */
@@ -319,10 +348,51 @@ export class PinnedRequest {
 
   /** Returns an error with the names of the revision. */
   error(error: unknown): unknown {
-    if (!(error instanceof AppError) || error.errors === undefined || error instanceof ShapeRefusal)
-      return error;
-    const { kind, code, detail, data, retryAfter, cause } = error;
-    return new AppError(kind, code, detail, { errors: this.faults(error.errors), data, retryAfter, cause });
+    return error instanceof AppError ? this.told(error) : error;
+  }
+
+  told(error: AppError): AppError {
+    if (error.errors === undefined || error instanceof ShapeRefusal) return error;
+    return ShapeRefusal.of(error, this.faults(error.errors));
+  }
+}
+
+/** A request of a caller that names an earlier revision, about the entries of several schemas. */
+export class PinnedItems {
+  readonly #deps: PinnedDeps;
+  readonly #revision: number;
+  #orb: PinnedOrb | undefined;
+
+  constructor(deps: PinnedDeps, revision: number) {
+    this.#deps = deps;
+    this.#revision = revision;
+  }
+
+  /** Finds what the revision is under a definition. Call this again after the definition has changed. */
+  async use(context: OrbContext): Promise<void> {
+    this.#orb = await pinnedOrb(this.#deps, context, this.#revision);
+  }
+
+  get #known(): PinnedOrb {
+    if (this.#orb === undefined) throw new Error("use() has not been called");
+    return this.#orb;
+  }
+
+  /** The definition of the revision. */
+  get compiled(): CompiledOrb {
+    return this.#known.compiled;
+  }
+
+  /** Returns the schema that the live definition has for one of the revision. */
+  liveOf({ home }: CompiledSchema): CompiledSchema | undefined {
+    const { live } = this.#known;
+    const found = live.byHome.get(homeKey(home));
+    return found === undefined || live.modules.get(found.module)?.routed !== true ? undefined : found;
+  }
+
+  /** Returns the request about one entry. @param now the schema in the live definition */
+  request(now: CompiledSchema): PinnedRequest {
+    return new PinnedRequest(this.#deps, this.#known, now);
   }
 }
 

@@ -23,8 +23,16 @@ import { type EntryValues, toNow, toOld } from "./values.ts";
 /** An error whose faults have the names of the earlier revision already. */
 export class ShapeRefusal extends AppError {
   static invalid(errors: Fault[]): ShapeRefusal {
-    const { kind, code, detail } = invalid(errors);
-    return new ShapeRefusal(kind, code, detail, { errors });
+    return ShapeRefusal.of(invalid(errors), errors);
+  }
+
+  /** Returns an error with faults that have the names of the earlier revision. */
+  static of({ kind, code, detail, data, retryAfter, cause }: AppError, errors: Fault[]): ShapeRefusal {
+    return new ShapeRefusal(kind, code, detail, { errors, data, retryAfter, cause });
+  }
+
+  override withFaults(errors: Fault[]): ShapeRefusal {
+    return ShapeRefusal.of(this, errors);
   }
 
   static #conflict(detail: string, errors: Fault[]): ShapeRefusal {

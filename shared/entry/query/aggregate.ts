@@ -117,7 +117,8 @@ export function readAggregation(
   for (const name of new Set(names)) {
     const subject = subjectOf(reader, "group", name, "filter");
     if (subject === undefined) continue;
-    if (isGroupable(subject)) subjects.push(subject);
+    // The response has the name of the request, which may be that of an earlier revision of the definition.
+    if (isGroupable(subject)) subjects.push({ ...subject, name } as Subject);
     else {
       const fields = (reader.compared === undefined ? [] : allFields(reader.compared)).map(
         (field): Subject => ({ kind: "field", name: field.name, type: field.type, field }),

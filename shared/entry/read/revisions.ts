@@ -29,6 +29,7 @@ import {
   snapshotOf,
   visible,
 } from "../model/snapshot.ts";
+import type { PinnedRequest } from "../pinned/orb.ts";
 
 export interface RevisionItem {
   revision: number;
@@ -57,7 +58,7 @@ export interface Revision extends RevisionItem {
   orb: string;
   module: string;
   schema: string;
-  values: Record<string, StoredValue>;
+  values: Record<string, unknown>;
 }
 
 interface Which {
@@ -66,6 +67,8 @@ interface Which {
   id: string;
   /** Schema that the entry must have. If missing, any schema is accepted. */
   schema?: CompiledSchema | undefined;
+  /** The earlier revision of the definition whose shape the response has. */
+  pinned?: PinnedRequest | undefined;
 }
 
 /** Throws without reading anything if the caller may read no history, not even that of their own entries. */
@@ -89,7 +92,8 @@ async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readabl
   if (stored === null) throw notFound("entry");
   const entry = namedEntry(context.compiled, stored);
   const schema = schemaOf(context.compiled, entry.address);
-  if (mayOperate(actor, "entries.read", which.orbId)) return { entry, shown: (values) => values, schema };
+  if (mayOperate(actor, "entries.read", which.orbId))
+    return { entry, shown: (values) => values, schema, view: schema, pinned: which.pinned };
   const access = schema?.access ?? ADMINS_ONLY;
   const on = { access, own: isOwn(actor, entry.head.createdBy) };
   if (entry.head.status === "DELETED") throw notFound("entry");
@@ -101,7 +105,8 @@ async function readable(deps: Deps, actor: Actor, which: Which): Promise<Readabl
   const view = schema === undefined ? undefined : readableBy(schema, caller, on.own);
   // Only the current definition tells who may read a field. So fields that were removed since are visible to platform
   // admins only.
-  return { entry, shown: (values) => (view === undefined ? {} : ofFields(view, values)), schema };
+  const shown = (values: Stored) => (view === undefined ? {} : ofFields(view, values));
+  return { entry, shown, schema, view, pinned: which.pinned };
 }
 
 type Stored = Readonly<Record<string, StoredValue>>;
@@ -109,8 +114,17 @@ type Stored = Readonly<Record<string, StoredValue>>;
 interface Readable {
   entry: LoadedEntry;
   schema: CompiledSchema | undefined;
+  /** The schema with the fields that the caller may read. */
+  view: CompiledSchema | undefined;
+  pinned: PinnedRequest | undefined;
   /** Returns only the values that the caller may read. */
   shown(values: Stored): Stored;
+}
+
+/** Returns the values that the caller sees: masked, and in the shape of the revision that the request names. */
+function presented({ schema, view, pinned, shown }: Readable, values: Stored): Record<string, unknown> {
+  const masked = maskValues(shown(values), schema);
+  return view === undefined ? masked : (pinned?.asOld(view, masked) ?? masked);
 }
 
 function item(snapshot: RevisionState, now: number): RevisionItem {
@@ -136,14 +150,16 @@ function item(snapshot: RevisionState, now: number): RevisionItem {
   };
 }
 
-function revisionOf(snapshot: EntrySnapshot, { schema, shown }: Readable, now: number): Revision {
+function revisionOf(snapshot: EntrySnapshot, found: Readable, now: number): Revision {
+  const { schema, pinned } = found;
   return {
     ...item(snapshot, now),
     id: snapshot.id,
     orb: snapshot.orb,
     module: snapshot.module,
     schema: schema?.id ?? snapshot.schema,
-    values: maskValues(shown(snapshot.values), schema),
+    ...pinned?.names,
+    values: presented(found, snapshot.values),
   };
 }
 
@@ -291,10 +307,14 @@ export async function compareRevisions(
   ]);
   const [before, after] = [comparable(from, found), comparable(to, found)];
   const changes = patch(before, after);
+  const sealed = sealedChanges(found.schema, shown(from.values), shown(to.values));
   return {
     from: from.revision,
     to: to.revision,
-    patch: [...changes, ...sealedChanges(found.schema, shown(from.values), shown(to.values))],
+    patch: [
+      ...changes,
+      ...sealed.map((one) => ({ ...one, path: found.pinned?.pathOf(one.path) ?? one.path })),
+    ],
     words: await changedWords(before.values, after.values),
   };
 }
@@ -309,12 +329,12 @@ async function changedWords(before: unknown, after: unknown): Promise<Comparison
   );
 }
 
-function comparable(snapshot: EntrySnapshot, { schema, shown }: Readable) {
+function comparable(snapshot: EntrySnapshot, found: Readable) {
   return {
     status: snapshot.status,
     validFrom: snapshot.validFrom,
     validTo: snapshot.validTo,
-    values: maskValues(shown(snapshot.values), schema),
+    values: presented(found, snapshot.values),
   };
 }
 

@@ -1,5 +1,4 @@
 /** Adds numbers to stored values, so that clients can change a counter without reading it. */
-import { isOwn, mayField } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { unknownField } from "../../definition/validate.ts";
 import {
@@ -13,8 +12,6 @@ import {
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import type { StoredValue } from "../model/snapshot.ts";
-import type { Sender } from "./rights.ts";
 
 const NUMERIC: ReadonlySet<string> = new Set(["integer", "number", "decimal"]);
 
@@ -30,14 +27,14 @@ function decimalFrom(value: unknown): Decimal | undefined {
 /**
  * Returns the values of a request with the sums that `add` makes of the stored values. A missing value counts as 0.
  * Returns values that are no object as they are, because they are not valid.
+ * @param schema has only the fields that the caller may read
  * @param stored values of the revision that the request is applied to
  * @param faults takes the faults of `add`
  */
 export function withSums(
   schema: CompiledSchema,
-  sender: Sender,
   { values, add }: { values?: unknown; add?: unknown },
-  stored: Readonly<Record<string, StoredValue>>,
+  stored: Readonly<Record<string, unknown>>,
   faults: Fault[],
 ): unknown {
   if (add === undefined || (values !== undefined && !isObject(values))) return values;
@@ -46,22 +43,11 @@ export function withSums(
     return values;
   }
   const sums: [string, unknown][] = [];
-  const on = { own: isOwn(sender.caller.actor, sender.createdBy) };
-  const readable = [...schema.fields.values()].filter(({ access }) =>
-    mayField(sender.caller, "read", { access, ...on }),
-  );
   for (const [name, amount] of Object.entries(add)) {
     const path = `/add/${escapeSegment(name)}`;
-    const field = readable.find((one) => one.name === name);
+    const field = schema.fields.get(name);
     const refuse = (code: string, message: string) => faults.push({ path, code, message });
-    if (field === undefined)
-      faults.push(
-        unknownField(
-          schema,
-          path,
-          readable.map((one) => one.name),
-        ),
-      );
+    if (field === undefined) faults.push(unknownField(schema, path, [...schema.fields.keys()]));
     else if (!isAddable(field))
       refuse(
         "not_applicable",
@@ -90,8 +76,15 @@ function summed(
   return isText ? decimalText(sum) : (numberOf(sum) ?? undefined);
 }
 
-/** Wraps a function, so that its faults of values that `add` has made have the path of `add`. */
-export function asAdded<S, R>(add: unknown, decide: (state: S) => Promise<R>): (state: S) => Promise<R> {
+/**
+ * Wraps a function, so that its faults of values that `add` has made have the path of `add`.
+ * @param asSent returns an error with the names of the request, which may be those of an earlier revision
+ */
+export function asAdded<S, R>(
+  add: unknown,
+  decide: (state: S) => Promise<R>,
+  asSent: (error: AppError) => AppError = (error) => error,
+): (state: S) => Promise<R> {
   if (!isObject(add)) return decide;
   const paths = new Set(Object.keys(add).map((name) => `/values/${escapeSegment(name)}`));
   return async (state) => {
@@ -99,11 +92,11 @@ export function asAdded<S, R>(add: unknown, decide: (state: S) => Promise<R>): (
       return await decide(state);
     } catch (error) {
       if (!(error instanceof AppError) || error.errors === undefined) throw error;
-      const errors = error.errors.map((fault) =>
+      const sent = asSent(error);
+      const errors = (sent.errors ?? []).map((fault) =>
         paths.has(fault.path) ? { ...fault, path: fault.path.replace("/values", "/add") } : fault,
       );
-      const { kind, code, detail, data, retryAfter, cause } = error;
-      throw new AppError(kind, code, detail, { errors, data, retryAfter, cause });
+      throw sent.withFaults(errors);
     }
   };
 }

@@ -4,6 +4,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { type Budget, type RuleFailure, runRule } from "../../logic/engine.ts";
 import { readableIn } from "../model/fields.ts";
+import type { Shape } from "../pinned/orb.ts";
 import { entryFacts } from "../values/needed.ts";
 import type { State } from "./change-write.ts";
 
@@ -34,14 +35,24 @@ export function requireNewest({ caller, base }: State, { access }: CompiledSchem
 /**
  * Checks that the newest revision meets a condition. The rule reads `id`, `revision`, `status` and `values`, with the
  * fields that the caller may read.
+ * @param shape set if the rule reads values in the shape of an earlier revision of the definition
  * @throws AppError precondition `condition_failed`
  */
-export function requireCondition(state: State, schema: CompiledSchema, { rule, budget }: Condition): void {
+export function requireCondition(
+  state: State,
+  schema: CompiledSchema,
+  { rule, budget }: Condition,
+  shape?: Shape | undefined,
+): void {
   requireNewest(state, schema);
   const { caller, base } = state;
   const view = readableIn(schema, caller, base.createdBy);
   const { id, revision, status } = base;
-  const facts = { id, revision, status, values: entryFacts(view, base.values) };
+  const values =
+    shape === undefined
+      ? entryFacts(view, base.values)
+      : entryFacts(shape.view(view), shape.shown(view, base.values));
+  const facts = { id, revision, status, values };
   const { fired, failure } = runRule(rule, facts, budget);
   if (failure !== undefined)
     throw invalid([{ path: "/if", code: "rule_failed", message: FAILURES[failure] }]);

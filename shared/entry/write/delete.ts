@@ -12,6 +12,7 @@ import { liveTombstone } from "../index/schedules.ts";
 import { GONE_SECONDS } from "../model/messages.ts";
 import { loadEntry } from "../model/resolve.ts";
 import { tombstone } from "../model/snapshot.ts";
+import type { Shaping } from "../pinned/orb.ts";
 import { changeEntry, type Target } from "./change.ts";
 import type { Change } from "./change-write.ts";
 import { type Condition, requireCondition } from "./condition.ts";
@@ -49,7 +50,7 @@ export async function deleteEntry(deps: Deps, actor: Actor, input: DeleteInput):
 export function deleteChange(
   deps: Deps,
   actor: Actor,
-  { force, when }: { force: boolean; when?: Condition | undefined },
+  { force, when, shaping }: { force: boolean; when?: Condition | undefined; shaping?: Shaping | undefined },
 ): Change {
   return {
     acts: ["delete"],
@@ -58,7 +59,10 @@ export function deleteChange(
     contended: when !== undefined,
     async decide(state) {
       next(statusOf(state.base), "delete");
-      if (when !== undefined) requireCondition(state, requireSchema(state), when);
+      if (when !== undefined) {
+        const schema = requireSchema(state);
+        requireCondition(state, schema, when, await shaping?.(state.context, schema));
+      }
       return {
         operation: "delete",
         status: "DELETED",

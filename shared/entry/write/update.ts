@@ -152,7 +152,8 @@ function applied(
   const { createdBy } = from;
   const sender = { caller, createdBy };
   const place = { locale, market };
-  const values = withSums(schema, sender, input, from.values, faults);
+  const readable = input.add === undefined ? schema : readableIn(schema, caller, createdBy);
+  const values = withSums(readable, input, from.values, faults);
   if (values === undefined && locale === undefined && market === undefined)
     return { given: storedInput(schema, from.values), stored: from.values, window, faults };
   const named = values === undefined ? {} : values;
@@ -169,19 +170,39 @@ function applied(
  */
 function inLiveShape(
   { caller }: State,
+  schema: CompiledSchema,
   input: UpdateContent,
   from: EntrySnapshot,
   shape: Shape,
 ): { input: UpdateContent; changed: Record<string, unknown>; tell: () => void } {
-  const { values: sent, merge = false, locale, market } = input;
-  if (sent === undefined && (locale ?? market) === undefined) return { input, changed: {}, tell: () => {} };
+  const { values: given, add, merge = false, locale, market } = input;
+  if ((given ?? add) === undefined && (locale ?? market) === undefined)
+    return { input, changed: {}, tell: () => {} };
   const { createdBy, values: base } = from;
+  const faults: Fault[] = [];
+  const sent =
+    add === undefined
+      ? given
+      : withShownSums(shape, readableIn(schema, caller, createdBy), input, base, faults);
+  if (faults.length > 0) throw ShapeRefusal.invalid(faults);
   const { values, changed, positions } = shape.toLive({
     ...{ sender: { caller, createdBy }, sent: sent ?? {}, locale, market, base },
-    merge: merge || sent === undefined,
+    merge: merge || given === undefined,
   });
-  const shaped = { ...input, values, merge: false, locale: undefined, market: undefined };
+  const none = { add: undefined, locale: undefined, market: undefined };
+  const shaped = { ...input, ...none, values, merge: false };
   return { input: shaped, changed, tell: () => shape.tell(positions) };
+}
+
+/** Returns the values of a request with the sums that `add` makes of what an earlier revision shows. */
+function withShownSums(
+  shape: Shape,
+  readable: CompiledSchema,
+  { values, add }: UpdateContent,
+  stored: EntrySnapshot["values"],
+  faults: Fault[],
+): unknown {
+  return withSums(shape.view(readable), { values, add }, shape.shown(readable, stored), faults);
 }
 
 /**
@@ -303,6 +324,8 @@ export function updateChange(deps: Deps, given: UpdateContent): Change {
     checkedResult(deps, state, schema, result, as);
   const { values, add } = given;
   const sent = [values, add].filter(isObject);
+  // The definition may change between two attempts.
+  let shapeNow: Shape | undefined;
   return {
     acts: publish ? ["update", "publish"] : ["update"],
     request: { values, ...(add === undefined ? {} : { add }), validFrom, validTo, locale, market, publish },
@@ -311,59 +334,65 @@ export function updateChange(deps: Deps, given: UpdateContent): Change {
     contended: add !== undefined || given.when !== undefined,
     publishing: (state, made, role) =>
       publishMessages(state.entry.address, role, made, state.entry.head, state.now),
-    decide: asAdded(add, async (state) => {
-      const schema = requireSchema(state);
-      const { base } = state;
-      // The faults of a sum, such as that it is too large, tell the caller the stored number.
-      if (add !== undefined) requireNewest(state, schema);
-      if (given.when !== undefined) requireCondition(state, schema, given.when);
-      const shape = await given.shaping?.(state.context, schema);
-      const plain = { ...given, values: await sentValues(deps, state, schema, given, shape) };
-      const shaped = shape && inLiveShape(state, plain, base, shape);
-      const input = shaped?.input ?? plain;
-      if (shaped !== undefined) sent.splice(0, sent.length, shaped.changed);
-      const status = stateAfter(statusOf(base), given.origin);
-      const faults = placeFaults(input, schema, base);
-      const newest = applied(state, schema, input, base);
-      const operation = publish ? "publish" : "update";
-      const all = {
-        operation,
-        status: publish ? "PUBLISHED" : status,
-        live: publish ? "publish" : "keep",
-        updates: publish,
-        origin: given.origin,
-      } as const;
-      const beside = publish && !onlyPublishes(given) && hasDraft(base);
-      const live = beside
-        ? await publishedOf(deps, schema, { head: base, address: state.entry.address })
-        : null;
-      if (live !== null && shape !== undefined) refuseMasks(plain.values);
-      const shapedLive = live === null ? undefined : shape && inLiveShape(state, plain, live, shape);
-      const shown =
-        live === null
-          ? newest
-          : shapedLive === undefined
-            ? appliedToLive(state, schema, input, live)
-            : applied(state, schema, shapedLive.input, live);
-      if (live === null || sameResult(schema, newest, shown)) {
+    decide: asAdded(
+      add,
+      async (state) => {
+        const schema = requireSchema(state);
+        const { base } = state;
+        // The faults of a sum, such as that it is too large, tell the caller the stored number.
+        if (add !== undefined) requireNewest(state, schema);
+        const shape = await given.shaping?.(state.context, schema);
+        shapeNow = shape;
+        if (given.when !== undefined) requireCondition(state, schema, given.when, shape);
+        const plain = { ...given, values: await sentValues(deps, state, schema, given, shape) };
+        const shaped = shape && inLiveShape(state, schema, plain, base, shape);
+        const input = shaped?.input ?? plain;
+        if (shaped !== undefined) sent.splice(0, sent.length, shaped.changed);
+        const status = stateAfter(statusOf(base), given.origin);
+        const faults = placeFaults(input, schema, base);
+        const newest = applied(state, schema, input, base);
+        const operation = publish ? "publish" : "update";
+        const all = {
+          operation,
+          status: publish ? "PUBLISHED" : status,
+          live: publish ? "publish" : "keep",
+          updates: publish,
+          origin: given.origin,
+        } as const;
+        const beside = publish && !onlyPublishes(given) && hasDraft(base);
+        const live = beside
+          ? await publishedOf(deps, schema, { head: base, address: state.entry.address })
+          : null;
+        if (live !== null && shape !== undefined) refuseMasks(plain.values);
+        const shapedLive =
+          live === null ? undefined : shape && inLiveShape(state, schema, plain, live, shape);
+        const shown =
+          live === null
+            ? newest
+            : shapedLive === undefined
+              ? appliedToLive(state, schema, input, live)
+              : applied(state, schema, shapedLive.input, live);
+        if (live === null || sameResult(schema, newest, shown)) {
+          shaped?.tell();
+          return { ...all, ...(await checked(state, schema, newest, { publish, faults })) };
+        }
+        shapedLive?.tell();
+        const published = await checked(state, schema, shown, { publish, faults });
         shaped?.tell();
-        return { ...all, ...(await checked(state, schema, newest, { publish, faults })) };
-      }
-      shapedLive?.tell();
-      const published = await checked(state, schema, shown, { publish, faults });
-      shaped?.tell();
-      const draft = await checked(state, schema, newest, { publish: false, held: published.claims });
-      const guarded = new Set(published.guards.map(({ subject }) => subject));
-      return {
-        ...all,
-        ...published,
-        draft: {
-          ...draft,
-          guards: draft.guards.filter(({ subject }) => !guarded.has(subject)),
-          unchanged: isStored(published, live) && isStored(draft, base),
-        },
-      };
-    }),
+        const draft = await checked(state, schema, newest, { publish: false, held: published.claims });
+        const guarded = new Set(published.guards.map(({ subject }) => subject));
+        return {
+          ...all,
+          ...published,
+          draft: {
+            ...draft,
+            guards: draft.guards.filter(({ subject }) => !guarded.has(subject)),
+            unchanged: isStored(published, live) && isStored(draft, base),
+          },
+        };
+      },
+      (error) => shapeNow?.error(error) ?? error,
+    ),
   };
 }
 
