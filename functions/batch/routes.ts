@@ -14,7 +14,15 @@ import { idempotencyOf } from "../http/idempotency.ts";
 import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
 import { faultsOf, wrongMethod } from "../http/problem.ts";
 import { defineRoute, newRouter, parseQuery } from "../http/router.ts";
-import { ANY_SESSION, IdempotencyKey, json, jsonRequest, OrbIdParam, Replayed } from "../http/schemas.ts";
+import {
+  ANY_SESSION,
+  IdempotencyKey,
+  json,
+  jsonRequest,
+  OrbDefinition,
+  OrbIdParam,
+  Replayed,
+} from "../http/schemas.ts";
 import { askingIn, IntoChange, writingTo } from "../http/within.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
@@ -54,7 +62,7 @@ export const batchRoute = defineRoute({
   request: {
     params: z.object({ orbId: z.string() }),
     query: Query,
-    headers: IdempotencyKey,
+    headers: IdempotencyKey.extend(OrbDefinition.shape),
     body: jsonRequest(BatchBody),
   },
 });

@@ -190,6 +190,16 @@ export const IdempotencyKey = z.object({
   }),
 });
 
+/** For requests about the entries of a published orb. */
+export const OrbDefinition = z.object({
+  "orb-definition": z.string().optional().openapi({
+    description:
+      "Number of a published revision of the orb's definition. Then the request and the response have the shape of that revision, not the one described here. If the current definition has another shape, the response has the header `Deprecation`",
+    pattern: "^[1-9][0-9]{0,8}$",
+    example: "12",
+  }),
+});
+
 export const WriteHeaders = IfMatch.extend(IdempotencyKey.shape);
 
 /** Accepts unknown query parameters, which other sites may add when they link to a page. */

@@ -22,6 +22,7 @@ import {
   jsonRequest,
   Location,
   Missing,
+  OrbDefinition,
   Replayed,
   Search,
   WriteHeaders,
@@ -70,7 +71,18 @@ interface Described<Q extends z.ZodRawShape> {
 function operation<T extends AddressKind, Q extends z.ZodRawShape>(
   at: T,
   right: EntryOperation,
-  { method, id, summary, description, headers, body, responses, problems, path, ...rest }: Described<Q>,
+  {
+    method,
+    id,
+    summary,
+    description,
+    headers = z.object({}),
+    body,
+    responses,
+    problems,
+    path,
+    ...rest
+  }: Described<Q>,
 ) {
   const query = z.strictObject(rest.query);
   const route = defineRoute({
@@ -84,7 +96,7 @@ function operation<T extends AddressKind, Q extends z.ZodRawShape>(
     request: {
       params: PARAMETERS[at],
       query,
-      ...(headers === undefined ? {} : { headers }),
+      headers: headers.extend(OrbDefinition.shape),
       ...(body === undefined ? {} : { body: jsonRequest(body) }),
     },
     responses,
