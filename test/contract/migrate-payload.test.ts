@@ -1,6 +1,6 @@
 /**
- * Moves an export of Payload 3.90.2 into an orb with the command `orb migrate-from`. The test in `test/peers` has written
- * it with the script of the guide.
+ * Moves an export of Payload 3.90.2, and what a running one answered, into orbs with the command `orb migrate-from`. The
+ * test in `test/peers` has written the export with the script of the guide, and recorded the answers.
  */
 import { mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -9,6 +9,7 @@ import { adminToken } from "../support/auth.ts";
 import { expectPayload, PNG } from "../support/migrated-payload.ts";
 import { orbCommand } from "../support/orb-command.ts";
 import { sharedPlatform } from "../support/platform.ts";
+import { serveRecorded } from "../support/recorded.ts";
 
 const EXPORT = new URL("../fixtures/migrate-payload.jsonl", import.meta.url).pathname;
 
@@ -33,4 +34,24 @@ test("carries every type of field, languages, drafts, blocks, relationships and 
     );
   await expectPayload(platform, token, "recorded-payload", await move());
   expect(JSON.parse((await move()).out)).toMatchObject({ created: 0, updated: 0, differences: [] });
+}, 120_000);
+
+test("carries the same from a running Payload, with the rights of an account", async () => {
+  const payload = await serveRecorded("migrate-payload-live", "recorded");
+  try {
+    const platform = await sharedPlatform();
+    const token = await adminToken(platform);
+    // A token with a space is a whole header, as for keys of the API.
+    const orb = await orbCommand(platform.origin, token, { SOURCE_TOKEN: "Bearer recorded" });
+    const move = () =>
+      orb.run("migrate-from", "payload", payload.url, "live-payload", "--read", "public", "--json");
+    await expectPayload(platform, token, "live-payload", await move());
+    expect(JSON.parse((await move()).out)).toMatchObject({ created: 0, updated: 0, differences: [] });
+    expect([...payload.missed]).toEqual([]);
+    const other = await orbCommand(platform.origin, token, { SOURCE_TOKEN: "wrong" });
+    const refused = await other.run("migrate-from", "payload", payload.url, "never");
+    expect([refused.code, refused.err]).toEqual([1, expect.stringContaining("answered with the status 40")]);
+  } finally {
+    await payload.stop();
+  }
 }, 120_000);

@@ -3,6 +3,7 @@
 export const CONFIG = `import { sqliteAdapter } from "@payloadcms/db-sqlite";
 import { BlocksFeature, lexicalEditor } from "@payloadcms/richtext-lexical";
 import { buildConfig } from "payload";
+import { orbEndpoint } from "./orb-endpoint.ts";
 
 const quote = { slug: "quote", fields: [{ name: "text", type: "textarea", localized: true }, { name: "by", type: "text" }] } as const;
 
@@ -11,10 +12,11 @@ export default buildConfig({
   db: sqliteAdapter({ client: { url: process.env.DATABASE_URL ?? "" } }),
   editor: lexicalEditor({ features: ({ defaultFeatures }) => [...defaultFeatures, BlocksFeature({ blocks: [quote as never] })] }),
   telemetry: false,
+  endpoints: [orbEndpoint],
   typescript: { autoGenerate: false },
   localization: { locales: ["en", "de"], defaultLocale: "en" },
   collections: [
-    { slug: "users", auth: true, fields: [{ name: "name", type: "text" }] },
+    { slug: "users", auth: { useAPIKey: true }, fields: [{ name: "name", type: "text" }] },
     {
       slug: "media",
       upload: { staticDir: process.env.MEDIA_DIR ?? "media" },
@@ -105,4 +107,25 @@ await payload.updateGlobal({ slug: "site", data: { title: "Site", home: full.id 
 await payload.updateGlobal({ slug: "site", locale: "de", data: { title: "Seite" } as never });
 console.log("filled", draft.id);
 process.exit(0);
+`;
+
+/** The email address and the password of the account that can sign in. */
+export const ACCOUNT = { email: "ann@example.org", password: "a long password" };
+
+/** Serves the REST API of Payload, as frameworks do, and prints the address. */
+export const SERVE = `import { createServer } from "node:http";
+import { Readable } from "node:stream";
+import { handleEndpoints } from "payload";
+import config from "./payload.config.ts";
+const server = createServer(async (given, answer) => {
+  const origin = \`http://\${given.headers.host}\`;
+  const headers = Object.entries(given.headers).flatMap(([name, value]) => (typeof value === "string" ? [[name, value]] : []));
+  const hasBody = given.method !== "GET" && given.method !== "HEAD";
+  const body = hasBody ? Readable.toWeb(given) : undefined;
+  const request = new Request(origin + given.url, { method: given.method, headers, body, duplex: "half" } as never);
+  const response = await handleEndpoints({ config, request });
+  answer.writeHead(response.status, Object.fromEntries(response.headers));
+  answer.end(Buffer.from(await response.arrayBuffer()));
+});
+server.listen(0, "127.0.0.1", () => console.log(\`http://127.0.0.1:\${(server.address() as { port: number }).port}\`));
 `;

@@ -1,8 +1,9 @@
-/** Reads an export of Payload: the configuration of its collections and globals, and their documents. */
+/** Reads a running Payload, or an export of one: the configuration of its collections and globals, and their documents. */
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { isObject } from "../../../../../shared/kernel/json.ts";
 import { CommandError } from "../../../command/context.ts";
+import { apiOf } from "../../model/http.ts";
 import { languageOf, Names } from "../../model/names.ts";
 import { member, objectsIn, readJsonLines, textIn, textsIn } from "../../model/read-json.ts";
 import {
@@ -18,6 +19,8 @@ import {
 import { draftOf } from "../../model/values.ts";
 import { HTML, htmlComponents, IMAGE } from "../html.ts";
 import { agreeOnTypes, type Component, type Field, type FieldContext, fieldsOf } from "./fields.ts";
+import { isAddress, linesOf } from "./live.ts";
+import { OWN } from "./own.ts";
 import { idOf, type ValueContext, valuesOf } from "./values.ts";
 
 type Item = Record<string, unknown>;
@@ -42,26 +45,36 @@ interface Collection {
 const MOST_CHARACTERS = 512 * 1024 * 1024;
 /** Name of the field with the content of a file. */
 const CONTENT = "file";
-/** Collections that Payload itself writes. */
-const OWN = /^payload-/;
 /** Fields that Payload itself adds, and that the platform has itself. */
 const EVERYWHERE = ["updatedAt", "createdAt", "deletedAt", "_status"];
 const OF_FILES = [
   ...["url", "thumbnailURL", "filename", "mimeType", "filesize", "width", "height", "focalX", "focalY"],
   ...["sizes", "prefix"],
 ];
-const OF_ACCOUNTS = ["sessions", "apiKey", "enableAPIKey", "apiKeyIndex", "_verified"];
+const OF_ACCOUNTS = ["sessions", "apiKey", "enableAPIKey", "apiKeyIndex", "hasAPIKey", "_verified"];
 /** Fields of the components that rich text has in any case, with their types. */
 const OF_TEXT = { attachment: "reference", address: "string", alt: "text", title: "string", html: "text" };
 /** Maximum schemas to which links of a text refer. */
 const MOST_LINKS = 20;
 
-export async function openPayload({ source }: SourceOptions): Promise<Source> {
+export async function openPayload(options: SourceOptions): Promise<Source> {
+  const { source, env } = options;
+  if (isAddress(source)) {
+    // A key of the API names the collection of its account: "users API-Key …".
+    const scheme = /\s/.test(env.SOURCE_TOKEN?.trim() ?? "") ? "" : "JWT ";
+    const { api, isLocal } = apiOf(options, "an account of Payload that may read everything", scheme);
+    return { ...(await sourceOf(linesOf(api), source, true)), isLocal, credentials: api };
+  }
   const isFolder = (await stat(source).catch(() => undefined))?.isDirectory() === true;
   const path = isFolder ? join(source, "payload.jsonl") : source;
+  return sourceOf(readJsonLines(path), path, false);
+}
+
+/** @param path where the lines come from, for messages */
+async function sourceOf(from: AsyncIterable<unknown>, path: string, isLive: boolean): Promise<Source> {
   const lines: Item[] = [];
   let characters = 0;
-  for await (const line of readJsonLines(path)) {
+  for await (const line of from) {
     if (!isObject(line)) throw new CommandError(`${path} has a line that is no object.`);
     characters += JSON.stringify(line).length;
     if (characters > MOST_CHARACTERS)
@@ -73,7 +86,7 @@ export async function openPayload({ source }: SourceOptions): Promise<Source> {
     throw new CommandError(
       `${path} does not begin with the configuration of Payload 3. Write it with the script of the guide move-in-from-payload.md.`,
     );
-  const payload = new Payload(config, rest);
+  const payload = new Payload(config, rest, isLive);
   return {
     ...{ document: payload.document, losses: payload.losses },
     async *entries(schema) {
@@ -95,7 +108,8 @@ class Payload {
   /** The first collection of files. Images in rich text refer to it. */
   readonly #images: Collection | undefined;
 
-  constructor(config: Item, lines: readonly Item[]) {
+  /** @param isLive whether the documents come from the API, which shows only what the account of the token may read */
+  constructor(config: Item, lines: readonly Item[], isLive: boolean) {
     this.#config = config;
     const locales = textsIn(config, "localization", "localeCodes");
     const first = textIn(config, "localization", "defaultLocale");
@@ -115,12 +129,12 @@ class Payload {
     for (const collection of this.#collections) {
       const at = `${collection.isGlobal ? "global" : "collection"} ${collection.slug}`;
       const names = new Names("field", `${at}, field`, this.losses);
-      const listed = objectsIn(collection.source, "fields").filter((field) => isContent(field, collection));
-      collection.fields = fieldsOf(listed, { at, names, isLocalized: false }, context);
+      collection.fields = fieldsOf(contentOf(collection), { at, names, isLocalized: false }, context);
     }
     this.#agree(context);
     this.document = this.#documentOf();
     this.#tellRest();
+    if (isLive) this.#tellClosed();
   }
 
   #carried(lines: readonly Item[]): Collection[] {
@@ -251,6 +265,17 @@ class Payload {
     );
   }
 
+  /** Names the fields that the API may not show, although they can have values. */
+  #tellClosed(): void {
+    for (const collection of this.#collections)
+      for (const name of closedFields(contentOf(collection))) {
+        const { isGlobal, slug } = collection;
+        const at = `${isGlobal ? "global" : "collection"} ${slug}, field ${name}`;
+        const why = "who may read it is code, so the API may not show it to the account of the token";
+        this.losses.push({ kind: "model", at, why, became: "what the API shows. An export has all" });
+      }
+  }
+
   *entries(schema: string): Generator<SourceEntry> {
     const collection = this.#collections.find((one) => one.schema === schema);
     for (const document of collection?.documents ?? []) {
@@ -307,6 +332,9 @@ const isFile = ({ upload }: Item): boolean => isTrue(upload);
 const hasDrafts = (source: Item): boolean =>
   isTrue(member(source, "versions", "drafts")) || source.drafts === true;
 
+const contentOf = (collection: Collection): Item[] =>
+  objectsIn(collection.source, "fields").filter((field) => isContent(field, collection));
+
 /** Returns whether a field has content, and is none that Payload itself adds. */
 function isContent({ name, hidden }: Item, { source }: Collection): boolean {
   const own = [
@@ -315,6 +343,16 @@ function isContent({ name, hidden }: Item, { source }: Collection): boolean {
     ...(isTrue(source.auth) ? OF_ACCOUNTS : []),
   ];
   return !(own.includes(String(name)) || (isTrue(source.auth) && hidden === true));
+}
+
+/** Yields the names of the fields at any depth that the API shows to some callers only. */
+function* closedFields(fields: unknown): Generator<string> {
+  if (Array.isArray(fields)) for (const one of fields) yield* closedFields(one);
+  else if (isObject(fields)) {
+    const { name, access } = fields;
+    if (typeof name === "string" && member(access, "read") === "code") yield name;
+    for (const inside of ["fields", "tabs", "blocks"]) yield* closedFields(fields[inside]);
+  }
 }
 
 /** Yields the slugs of the blocks in rich text. */

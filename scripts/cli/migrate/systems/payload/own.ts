@@ -1,0 +1,2 @@
+/** Collections that Payload itself writes. */
+export const OWN = /^payload-/;
