@@ -24,7 +24,7 @@ import { callerRoutes, nameRoutes } from "./discovery/caller.ts";
 import { faultRoutes } from "./discovery/faults.ts";
 import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
-import { openApiRoutes } from "./discovery/openapi.ts";
+import { OPENAPI_PATH, openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
 import { tusHeaders } from "./files/resumable.ts";
 import { requireNoDefinition, withoutDefinition } from "./http/definition-header.ts";
@@ -84,7 +84,8 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.use("*", readToEnd, context(hostOf), securityHeaders, knownHost, cors);
     app.onError(onError);
   }
-  own.use("/api/*", withoutDefinition);
+  // This route checks the header itself.
+  own.use("/api/*", (c, next) => (c.req.path === OPENAPI_PATH ? next() : withoutDefinition(c, next)));
   answerUnmatched(own);
   // The routes of `runtime` match every method, and reject unsupported methods themselves.
   runtime.notFound(noRoute);

@@ -6,6 +6,7 @@ import { type LiveSummary, liveOrb } from "../../shared/definition/stored/live.t
 import type { Config } from "../../shared/deps.ts";
 import { DESCRIBED } from "../../shared/discovery/cached-value.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
+import { describedAs } from "../../shared/entry/pinned/orb.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
@@ -24,6 +25,8 @@ import { PROPERTY_FILTERS, propertyFilters } from "./filters.ts";
 import { describeOrb } from "./orb.ts";
 import { type Asked, publishedRoutes } from "./published.ts";
 import { DESCRIPTION, TAGS } from "./words.ts";
+
+export const OPENAPI_PATH = "/api/openapi";
 
 export interface Described {
   own: OpenAPIHono<AppEnv>;
@@ -101,10 +104,11 @@ class Describer {
   }
 
   /** Describes the platform's routes, or those of one application. Undefined if it is not published. */
-  async document({ deps, orbs, state, orb }: Asked<Handlers>): Promise<ApiDocument | undefined> {
+  async document({ deps, orbs, state, orb, revision }: Asked<Handlers>): Promise<ApiDocument | undefined> {
     if (orb === undefined) return { ...this.#describe(deps), "x-orbs": linksTo(orbs) };
-    const live = await liveOrb(deps, orb);
-    if (live === null) return undefined;
+    const newest = await liveOrb(deps, orb);
+    if (newest === null) return undefined;
+    const live = revision === undefined ? newest : await describedAs(deps, newest, revision);
     const { generic, own } = this.#base();
     const source = { paths: generic.paths, components: own.components };
     return this.#describe(deps, { live, part: describeOrb(source, live, state, deps.config) });
@@ -160,15 +164,16 @@ function linksTo(orbs: readonly LiveSummary[]) {
 export function openApiRoutes(described: Described) {
   const describer = new Describer(described);
   return publishedRoutes<Handlers>({
-    path: "/api/openapi",
+    path: OPENAPI_PATH,
     operationId: "getOpenApi",
     summary: "Get this API description",
     description:
-      "OpenAPI 3.0 description of the platform's routes, or of the routes of one orb with `orb`. Without `orb`, `x-orbs` lists the published orbs with the paths of their descriptions.",
+      "OpenAPI 3.0 description of the platform's routes, or of the routes of one orb with `orb`. Without `orb`, `x-orbs` lists the published orbs with the paths of their descriptions. With `Orb-Definition`, the entries of the orb have the shape of that revision.",
     response: "The description",
     schema: Description,
     orb: "Id of a published orb, to describe its routes",
     paged: false,
+    pins: true,
     published: described.published,
     buckets: DESCRIBED,
     read: async (deps) => new Map((await listHandlers(deps)).map((entry) => [entry.name, entry])),

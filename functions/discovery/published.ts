@@ -3,15 +3,19 @@
  * application. Without it, the response has a bounded size.
  */
 import { z } from "@hono/zod-openapi";
+import type { Context } from "hono";
 import { type LiveSummary, noLiveOrb } from "../../shared/definition/stored/live.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
 import { sha256 } from "../../shared/kernel/ids.ts";
 import { type OrbPlace, readOrbPlace } from "../http/cursors.ts";
+import { refuseDefinition } from "../http/definition-header.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, header, IfNoneMatch, json, Limit } from "../http/schemas.ts";
+import { Cursor, header, IfNoneMatch, json, Limit, OrbDefinition } from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
+import { definitionOf } from "../runtime/pinned.ts";
 
 /** A request for one application, or for a page of all. */
 export interface Asked<State> {
@@ -20,6 +24,8 @@ export interface Asked<State> {
   orbs: readonly LiveSummary[];
   state: State;
   orb: string | undefined;
+  /** Revision of the orb's definition, if the request names one. */
+  revision: number | undefined;
   limit: number;
   after: OrbPlace | undefined;
 }
@@ -34,6 +40,8 @@ interface Published<State> {
   orb: string;
   /** Whether the response about all applications has pages. */
   paged: boolean;
+  /** Whether a request for one orb may name a revision of its definition. */
+  pins?: boolean;
   published: PublishedOrbs;
   /** Further key-value buckets from which the response is computed. A change in any of them makes it outdated. */
   buckets: readonly string[];
@@ -87,11 +95,19 @@ class RenderedResponses {
 
 const PAGE = z.object({ limit: Limit, cursor: Cursor });
 
+/** @throws AppError malformed if the request names a revision and the route does not take it, or without an orb */
+function revisionOf(c: Context<AppEnv>, pins: boolean, orb: string | undefined): number | undefined {
+  const revision = definitionOf(c);
+  if (revision !== undefined && (!pins || orb === undefined)) throw refuseDefinition();
+  return revision;
+}
+
 /** Serves a response from memory, with an ETag, until a definition or one of the buckets changes. */
 export function publishedRoutes<State>({
   buckets,
   published,
   paged,
+  pins = false,
   read,
   show,
   ...texts
@@ -111,7 +127,7 @@ export function publishedRoutes<State>({
     description,
     tags: ["Discovery"],
     security: [],
-    request: { headers: IfNoneMatch, query },
+    request: { headers: pins ? IfNoneMatch.extend(OrbDefinition.shape) : IfNoneMatch, query },
     responses: {
       200: json(response, schema, { ETag: header(`Changes with ${response.toLowerCase()}`) }),
       304: { description: "Not modified" },
@@ -125,16 +141,21 @@ export function publishedRoutes<State>({
     const after = readOrbPlace(operationId, cursor);
     const [orbs, known] = await Promise.all([published.list(deps), kept.get(deps)]);
     rendered.require(orbs, known);
-    const key = JSON.stringify(orb === undefined ? [limit, after] : orb);
+    const revision = revisionOf(c, pins, orb);
+    const key = JSON.stringify(orb === undefined ? [limit, after] : [orb, revision]);
     let made = rendered.get(key);
     if (made === undefined) {
-      const value = await show({ deps, orbs, state: known.state, orb, limit, after });
+      const value = await show({ deps, orbs, state: known.state, orb, revision, limit, after });
       if (value === undefined) throw noLiveOrb();
       made = await rendered.add(key, value);
     }
     const { bytes, tag } = made;
     c.header("etag", tag);
     c.header("cache-control", "public, no-cache");
+    if (revision !== undefined) {
+      c.header("orb-definition", String(revision));
+      c.header("vary", "Orb-Definition", { append: true });
+    }
     if (matchesTag(c.req.header("if-none-match"), tag)) return c.body(null, 304);
     return c.body(bytes, 200, { "content-type": "application/json" }) as never;
   });

@@ -598,3 +598,40 @@ describe("the list of revisions in use", () => {
     expect((await used()).items).toEqual([]);
   });
 });
+
+test("OpenAPI describes the shape of a revision, without what is gone", async () => {
+  const orb = "pinned-openapi";
+  const revision = await publish(orb, FIRST(orb), "POST");
+  await ok("POST", `/api/${orb}/catalog/product?publish=true`, { values: VALUES });
+  const second = SECOND(orb);
+  const live = await publish(orb, second);
+  const describe = (headers: Headers = {}) => anonymous(`/api/openapi?orb=${orb}`, headers);
+  const [now, old] = [await describe(), await describe(at(revision))];
+  const fieldsOf = (answer: typeof now, name: string) =>
+    Object.keys(answer.body.components.schemas[`${orb}.${name}.Values`].properties).sort();
+  expect(fieldsOf(now, "goods.article")).toContain("headline");
+  expect(fieldsOf(old, "catalog.product")).toEqual([
+    "blurb",
+    "count",
+    "like",
+    "pin",
+    "sections",
+    "sku",
+    "tag",
+    "title",
+  ]);
+  expect(Object.keys(old.body.paths)).toContain(`/api/${orb}/catalog`);
+  expect(Object.keys(old.body.paths)).not.toContain(`/api/${orb}/goods`);
+  expect(old.headers.get("orb-definition")).toBe(String(revision));
+  expect(old.headers.get("vary")).toContain("Orb-Definition");
+  expect(old.headers.get("etag")).not.toBe(now.headers.get("etag"));
+  expect((await describe(at(live))).body).toEqual(now.body);
+  expect((await describe(at(999))).body.code).toBe("definition_revision_not_found");
+  expect((await anonymous("/api/openapi", at(revision))).status).toBe(400);
+  expect((await anonymous(`/api/discovery?orb=${orb}`, at(revision))).status).toBe(400);
+  // What an earlier revision has and the current one has not.
+  const schemas = second.modules.flatMap(({ schemas: all }) => all);
+  for (const schema of schemas) schema.fields = schema.fields.filter(({ name }) => name !== "tags");
+  await publish(orb, second);
+  expect(fieldsOf(await describe(at(revision)), "catalog.product")).not.toContain("tag");
+});

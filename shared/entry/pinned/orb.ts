@@ -140,6 +140,33 @@ export async function wasLive(deps: PinnedDeps, orb: string, revision: number): 
   }
 }
 
+/**
+ * Returns a live definition whose entries have the shape of an earlier revision, to describe them: without what the live
+ * one no longer has, and with the current rights, handlers and accounts.
+ * @throws AppError not_found `definition_revision_not_found` if it was never published
+ */
+export async function describedAs(deps: PinnedDeps, live: LiveOrb, revision: number): Promise<LiveOrb> {
+  const { compiled: old, since } = await pinnedOrb(deps, live, revision);
+  if (since === undefined) return live;
+  const now = live.compiled;
+  const viewOf = (schema: CompiledSchema): CompiledSchema[] => {
+    const found = now.byHome.get(homeKey(schema.home));
+    if (found === undefined || now.modules.get(found.module)?.routed !== true) return [];
+    return [{ ...oldView({ old: schema, now: found }), access: found.access }];
+  };
+  const modules = new Map(
+    [...old.modules].map(([id, module]) => {
+      const schemas = [...module.schemas].flatMap(([name, schema]) =>
+        viewOf(schema).map((view) => [name, view] as const),
+      );
+      return [id, { ...module, schemas: new Map(schemas) }] as const;
+    }),
+  );
+  const { languages, defaultLanguage, markets, defaultMarket, schema, schemaNamed } = old;
+  const shape = { modules, languages, defaultLanguage, markets, defaultMarket, schema, schemaNamed };
+  return { ...live, revision, compiled: { ...now, ...shape } };
+}
+
 /** When a newer definition was looked for last, by orb. */
 const looks = new PerHost<number>(1_000);
 /** Milliseconds between two looks for callers that may be unknown, who may name any number. */
