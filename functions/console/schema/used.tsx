@@ -30,8 +30,8 @@ export function UsedRevisions({ orb }: { orb: string }) {
   const { data } = useLoad(`document/${orb}/used`, (signal) => listUses(orb, signal));
   if (data === undefined || data.items.length === 0) return null;
   return (
-    <section class="used" aria-labelledby="used">
-      <h2 id="used">{t("revisions.used")}</h2>
+    <>
+      <h2>{t("revisions.used")}</h2>
       <p class="hint">{t("revisions.usedText")}</p>
       <Table
         label={t("revisions.used")}
@@ -39,6 +39,6 @@ export function UsedRevisions({ orb }: { orb: string }) {
         rows={data.items}
         keyOf={({ revision, kind, realm, id, token }) => [revision, kind, realm, id, token].join(" ")}
       />
-    </section>
+    </>
   );
 }
