@@ -84,7 +84,6 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.use("*", readToEnd, context(hostOf), securityHeaders, knownHost, cors);
     app.onError(onError);
   }
-  // This route checks the header itself.
   own.use("/api/*", (c, next) => (c.req.path === OPENAPI_PATH ? next() : withoutDefinition(c, next)));
   answerUnmatched(own);
   // The routes of `runtime` match every method, and reject unsupported methods themselves.
