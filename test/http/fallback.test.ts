@@ -8,7 +8,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const document = {
-  id: "tongues",
+  id: "spoken",
   languages: ["en", "de", "de-CH"],
   markets: ["US", "EU"],
   modules: [
@@ -26,7 +26,7 @@ const document = {
             { name: "data", type: "json", translatable: true },
             { name: "code", type: "string" },
             { name: "pin", type: "string", translatable: true, marketSpecific: true, sensitive: true },
-            { name: "side", type: "reference", ref: "tongues/dishes/dish" },
+            { name: "side", type: "reference", ref: "spoken/dishes/dish" },
           ],
         },
       ],
@@ -45,7 +45,7 @@ const ENGLISH = {
 
 let platform: TestPlatform;
 let token: string;
-const base = "/api/tongues/dishes";
+const base = "/api/spoken/dishes";
 
 beforeAll(async () => {
   platform = await sharedPlatform();
@@ -111,7 +111,7 @@ describe("a response that is sent back stores no value that was filled in", () =
         for (const body of [read, { values: read.values }])
           await send(method, `${base}/${id}?${place}&publish=true`, body);
     }
-    const path = `/api/admin/orbs/tongues/entries/${id}?reveal=true`;
+    const path = `/api/admin/orbs/spoken/entries/${id}?reveal=true`;
     expect((await send("GET", path)).values.pin).toEqual({ US: { en: "4711" } });
   });
 
@@ -139,7 +139,7 @@ describe("a response that is sent back stores no value that was filled in", () =
     const { id } = await soup();
     const read = await send("GET", `${base}/${id}?locale=de`);
     for (const method of ["PUT", "PATCH"])
-      await send(method, `/api/admin/orbs/tongues/entries/${id}?locale=de`, read);
+      await send(method, `/api/admin/orbs/spoken/entries/${id}?locale=de`, read);
     expect(await all(id)).toEqual(ENGLISH);
   });
 });
@@ -208,7 +208,7 @@ describe("missing=de", () => {
     for (const path of [
       `${base}?${query}&locale=de`,
       `${base}?${query}&count=true&revision=latest`,
-      `/api/admin/orbs/tongues/entries?module=dishes&schema=dish&${query}`,
+      `/api/admin/orbs/spoken/entries?module=dishes&schema=dish&${query}`,
     ]) {
       const { items } = await send("GET", path);
       expect(
@@ -220,7 +220,7 @@ describe("missing=de", () => {
     expect(total).toBe(3);
   });
 
-  test.each([`${base}?missing=fr`, `${base}?missing=*`, "/api/admin/orbs/tongues/entries?missing=de"])(
+  test.each([`${base}?missing=fr`, `${base}?missing=*`, "/api/admin/orbs/spoken/entries?missing=de"])(
     "is 400 for another language, and without a schema: %s",
     async (path) => {
       const { status, body } = await call(platform, "GET", path, { token });
