@@ -1,4 +1,4 @@
-import { spawnSync } from "node:child_process";
+import { type SpawnSyncReturns, spawnSync } from "node:child_process";
 import {
   copyFileSync,
   existsSync,
@@ -10,7 +10,7 @@ import {
   rmSync,
   symlinkSync,
 } from "node:fs";
-import { tmpdir } from "node:os";
+import { tmpdir, userInfo } from "node:os";
 import { basename, dirname, join } from "node:path";
 import { Failure } from "../process/failure.ts";
 
@@ -65,6 +65,32 @@ function relink(root: string): void {
 }
 
 /**
+ * Runs apt-get as this user, with its cache in a folder. The machine does not change.
+ * @param args of a command that downloads. If it fails, it is repeated with package lists of the folder's own, because
+ *   those of the machine may be missing (in a container) or outdated.
+ */
+function download(folder: string, ...args: string[]): SpawnSyncReturns<string> {
+  for (const name of ["archives", "lists"]) mkdirSync(join(folder, name, "partial"), { recursive: true });
+  const options = [
+    `Dir::Cache=${folder}`,
+    `Dir::Cache::archives=${join(folder, "archives")}`,
+    // The locks of the machine's folders need root, and nothing is written there.
+    "Debug::NoLocking=true",
+    // By default, apt downloads as another user, who may not write into this folder.
+    `APT::Sandbox::User=${userInfo().username}`,
+  ];
+  const run = (more: readonly string[], words: readonly string[]) => {
+    const given = [...options, ...more].flatMap((option) => ["-o", option]);
+    return spawnSync("apt-get", ["-q", ...given, ...words], { cwd: folder, encoding: "utf8" });
+  };
+  const result = run([], args);
+  if (result.status === 0) return result;
+  const ownLists = [`Dir::State::Lists=${join(folder, "lists")}`];
+  run(ownLists, ["update"]);
+  return run(ownLists, args);
+}
+
+/**
  * Unpacks Debian packages into a folder, with the packages that they need and this machine lacks. They are not
  * installed, so the machine does not change and no service starts.
  * @returns the folder, or undefined if the packages cannot be downloaded here
@@ -75,15 +101,16 @@ export function unpackPackages(packages: readonly string[], target: string): str
   const draft = `${target}.${process.pid}`;
   const archives = join(draft, "archives");
   const content = join(draft, "content");
-  mkdirSync(join(archives, "partial"), { recursive: true });
   try {
-    const options = ["--no-install-recommends", "--reinstall", "-o", `Dir::Cache::archives=${archives}`];
-    const download = () => asRoot("install", "-y", "--download-only", ...options, ...packages);
-    if (download()?.status !== 0) {
-      // The package lists may be missing (in a container) or outdated.
-      asRoot("update");
-      if (download()?.status !== 0) return undefined;
-    }
+    const wanted = [
+      "install",
+      "-y",
+      "--download-only",
+      "--no-install-recommends",
+      "--reinstall",
+      ...packages,
+    ];
+    if (download(draft, ...wanted).status !== 0) return undefined;
     for (const name of readdirSync(archives).filter((one) => one.endsWith(".deb")))
       spawnSync("dpkg-deb", ["-x", join(archives, name), content]);
     renameSync(content, target);
@@ -103,12 +130,7 @@ export function extractProgram(name: string, program: string, target: string): v
   if (!hasApt()) throw new Failure(`${help}.`);
   const work = mkdtempSync(join(tmpdir(), `${name}-`));
   try {
-    const download = () => spawnSync("apt-get", ["-q", "download", name], { cwd: work, encoding: "utf8" });
-    let result = download();
-    if (result.status !== 0) {
-      asRoot("update");
-      result = download();
-    }
+    const result = download(work, "download", name);
     const file = readdirSync(work).find((one) => one.endsWith(".deb"));
     if (result.status !== 0 || file === undefined)
       throw new Failure(`${help}: "apt-get download ${name}" failed here (${lastLine(result.stderr)})`);
