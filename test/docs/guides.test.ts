@@ -29,11 +29,18 @@ const STARTING = new Set(
   ),
 );
 
-/** Pages whose orbs have ids of other pages, or that look at the whole platform. Each has a platform of its own. */
+/**
+ * Pages whose orbs have ids of other pages, that look at the whole platform, or that send very many requests at once.
+ * Each has a platform of its own.
+ */
 const ALONE = new Set(
-  ["hooks-webhooks-and-schedules", "write-a-handler", "sign-in-with-a-provider", "users-and-roles"].map(
-    (name) => `${GUIDES}/${name}.md`,
-  ),
+  [
+    "hooks-webhooks-and-schedules",
+    "write-a-handler",
+    "sign-in-with-a-provider",
+    "users-and-roles",
+    "sell-a-limited-number",
+  ].map((name) => `${GUIDES}/${name}.md`),
 );
 
 /** Pages about a broker that is started elsewhere. */
