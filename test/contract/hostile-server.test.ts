@@ -66,6 +66,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   "change publish": ["change", "publish", "shop", "abc"],
   "change revert": ["change", "revert", "shop", "abc"],
   "change close": ["change", "close", "shop", "abc"],
+  "change undo-token": ["change", "undo-token", "shop", "abc"],
   tail: ["tail", "shop", "--until-now"],
   "migrate-from a hostile system": ["migrate-from", "pocketbase", SERVER, "moved"],
   "migrate-from to a hostile platform": ["migrate-from", "contentful", "export.json", "moved"],
@@ -409,7 +410,7 @@ test("the commands above are all that orb has, and only the terminal's module wr
   expect(groups.filter((name) => !tested.has(name) && !OTHERS.includes(name))).toEqual([]);
   for (const group of ["token", "entries", "files", "change"]) {
     const help = await orb([group, "--help"]);
-    const verbs = [...help.said.matchAll(new RegExp(`^ {2}orb ${group} (\\w+)`, "gm"))].map(
+    const verbs = [...help.said.matchAll(new RegExp(`^ {2}orb ${group} ([\\w-]+)`, "gm"))].map(
       ([, verb]) => verb,
     );
     expect(verbs.length).toBeGreaterThan(1);
