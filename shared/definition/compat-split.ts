@@ -9,6 +9,7 @@ import { refsOf } from "./document/targets.ts";
 import { madeIn } from "./names/made.ts";
 import { storedHome } from "./names/stored-names.ts";
 import { componentsOf, shapesOf } from "./nested.ts";
+import type { PartDefinition } from "./rich-text.ts";
 
 /** The fields of a schema before and after a change, and the callers who may read its entries afterwards. */
 export interface StepLists {
@@ -17,6 +18,8 @@ export interface StepLists {
   before: { list: readonly FieldDefinition[]; scope: string };
   after: { list: readonly FieldDefinition[]; scope: string };
   readers: readonly string[];
+  /** The callers who may read drafts of its entries afterwards. */
+  drafters: readonly string[];
 }
 
 interface Target {
@@ -53,11 +56,59 @@ function isWithin(callers: readonly string[], others: readonly string[]): boolea
   );
 }
 
+/** Returns the callers who may read the drafts of a schema's entries. */
+export const draftersOf = (
+  type: ModuleDefinition["type"],
+  schema: Pick<SchemaDefinition, "access">,
+): string[] => {
+  const { update, publish } = accessLists(type, schema);
+  return [...new Set([...update, ...publish])];
+};
+
 /** Returns the callers who may read a field, apart from admins. */
 const readersOf = ({ access }: FieldDefinition, entry: readonly string[]) => access?.read ?? entry;
 
 const membersOf = ({ document }: Side, field: FieldDefinition) =>
   (shapesOf(field, componentsOf(document))?.get("") ?? []) as readonly FieldDefinition[];
+
+/** A field whose values another field gets, in an object or outside. */
+interface Pair {
+  path: string;
+  from: PartDefinition;
+  /** Undefined if there is no such field. */
+  to: PartDefinition | undefined;
+  /** The callers who may read the new field. */
+  readers: readonly string[];
+}
+
+/** Returns two fields, and those in their objects. */
+function pairsOf(sides: readonly [Side, Side], { path, from, to, readers }: Pair): Pair[] {
+  const own = { path, from, to, readers: to?.access?.read ?? readers };
+  const [before, after] = [from, to].map(
+    (one, at) => one && shapesOf(one, componentsOf((sides[at] ?? sides[0]).document)),
+  );
+  const inner = [...(before ?? [])].flatMap(([component, list]) => {
+    const fields = new Map(after?.get(component)?.map((one) => [one.name, one]));
+    return list.flatMap((one) =>
+      pairsOf(sides, {
+        path: `${path}.${one.name}`,
+        from: one,
+        to: fields.get(one.name),
+        readers: own.readers,
+      }),
+    );
+  });
+  return [own, ...inner];
+}
+
+/** Returns the names of the new fields that callers could read who may not read the earlier ones. */
+const widerIn = (pairs: readonly Pair[], known: (list: readonly string[]) => readonly string[]) =>
+  pairs.flatMap(({ path, from, to, readers }) => {
+    const list = from.access?.read;
+    return to !== undefined && list !== undefined && !isWithin(readers, known(list)) ? [path] : [];
+  });
+
+const isSensitive = ({ from, to }: Pair) => from.sensitive === true || to?.sensitive === true;
 
 const refused = (code: string, field: string, message: string): Change => ({
   severity: "dangerous",
@@ -80,7 +131,7 @@ function objectOf({ a, b, before, after }: StepLists, field: FieldDefinition): s
 }
 
 /** Returns whether the document before has a field too, maybe by another name. */
-const wasThere = ({ a, b, before, after }: Omit<StepLists, "readers">, field: FieldDefinition) =>
+const wasThere = ({ a, b, before, after }: Omit<StepLists, "readers" | "drafters">, field: FieldDefinition) =>
   before.list.some(
     ({ name }) => a.names.rootOf(before.scope, name) === b.names.rootOf(after.scope, field.name),
   );
@@ -155,27 +206,41 @@ function splitChange(lists: StepLists, field: FieldDefinition, name: string): Ch
       `cannot be made of ${name}, because the schema ${place} is published already. Refer to a schema that is new in this document, so that nobody sees its entries too early.`,
     );
   const fields = new Map(target.schema.fields.map((one) => [one.name, one]));
-  const unfit = membersOf(a, source).filter((member) => {
-    const other = fields.get(member.name);
-    return other === undefined || member.sensitive === true || meaningChanges(member, other).length > 0;
+  const entry = accessLists(target.module.type, target.schema).read;
+  const drafters = draftersOf(target.module.type, target.schema);
+  const pairs = membersOf(a, source).map((from) =>
+    pairsOf([a, b], {
+      path: from.name,
+      from,
+      to: fields.get(from.name),
+      readers: [...entry, ...drafters],
+    }),
+  );
+  const unfit = pairs.flatMap(([own, ...inner]) => {
+    if (own === undefined) return [];
+    const isFit =
+      own.to !== undefined &&
+      meaningChanges(own.from, own.to).length === 0 &&
+      ![own, ...inner].some(isSensitive);
+    return isFit ? [] : [own.path];
   });
   if (unfit.length > 0)
     return refuse(
-      `cannot be made of ${name}: ${place} needs a field ${joinNames(unfit.map((one) => one.name))} of the same type, list, translatable and marketSpecific, and not sensitive.`,
+      `cannot be made of ${name}: ${place} needs a field ${joinNames(unfit)} of the same type, list, translatable and marketSpecific, and not sensitive.`,
     );
-  const entry = accessLists(target.module.type, target.schema).read;
   const readers = readersOf(source, lists.readers);
   if (!isWithin(entry, readers) || !isWithin(entry, lists.readers))
     return refuse(
       `cannot be made of ${name}, because other callers could read the entries of ${place}. Give that schema an access.read that names no other callers than ${joinNames(readers)}.`,
     );
-  const wider = membersOf(a, source).filter((member) => {
-    const other = fields.get(member.name);
-    return member.access?.read !== undefined && !isWithin(other?.access?.read ?? entry, member.access.read);
-  });
+  if (!isWithin(drafters, readersOf(source, drafters)) || !isWithin(drafters, lists.drafters))
+    return refuse(
+      `cannot be made of ${name}, because other callers could read drafts of ${place}. Give that schema an access.update and access.publish that name no other callers than those who may read drafts of ${name}.`,
+    );
+  const wider = widerIn(pairs.flat(), (list) => list);
   if (wider.length > 0)
     return refuse(
-      `cannot be made of ${name}, because other callers could read ${joinNames(wider.map((one) => one.name))} in ${place}. Give these fields the access.read that they have in ${name}.`,
+      `cannot be made of ${name}, because other callers could read ${joinNames(wider)} in ${place}. Give these fields the access.read that they have in ${name}.`,
     );
   return [
     {
@@ -209,23 +274,33 @@ function joinChange(lists: StepLists, field: FieldDefinition, name: string): Cha
     return refuse(`cannot have the values of ${name}, which must refer to one schema of this orb.`);
   const place = `${target.module.id}/${target.schema.id}`;
   const fields = new Map(target.schema.fields.map((one) => [one.name, one]));
-  const unfit = membersOf(b, field).filter((member) => {
-    const other = fields.get(member.name);
-    return other !== undefined && (other.sensitive === true || meaningChanges(other, member).length > 0);
+  const entry = accessLists(target.module.type, target.schema).read;
+  const shown = readersOf(field, readers);
+  const pairs = membersOf(b, field).flatMap((to) => {
+    const from = fields.get(to.name);
+    const all = readersOf(field, [...readers, ...lists.drafters]);
+    return from === undefined ? [] : [pairsOf([a, b], { path: to.name, from, to, readers: all })];
+  });
+  const unfit = pairs.flatMap(([own, ...inner]) => {
+    if (own?.to === undefined) return [];
+    const isFit = meaningChanges(own.from, own.to).length === 0 && ![own, ...inner].some(isSensitive);
+    return isFit ? [] : [own.path];
   });
   if (unfit.length > 0)
     return refuse(
-      `cannot have the values of ${name}: its ${joinNames(unfit.map((one) => one.name))} must have the same type, list, translatable and marketSpecific as in ${place}, and not be sensitive.`,
+      `cannot have the values of ${name}: its ${joinNames(unfit)} must have the same type, list, translatable and marketSpecific as in ${place}, and not be sensitive.`,
     );
-  const entry = accessLists(target.module.type, target.schema).read;
-  const shown = readersOf(field, readers);
-  const wider = membersOf(b, field).filter((member) => {
-    const other = fields.get(member.name);
-    return other !== undefined && !isWithin(member.access?.read ?? shown, other.access?.read ?? entry);
-  });
-  if (wider.length > 0 || !isWithin(shown, entry))
+  // Who created an entry need not have created those to which it refers.
+  const others = (callers: readonly string[]) => callers.filter((one) => one !== "own");
+  const wider = widerIn(pairs.flat(), others);
+  const [known, drafts] = [others(entry), others(draftersOf(target.module.type, target.schema))];
+  if (wider.length > 0 || !isWithin(shown, known))
     return refuse(
-      `cannot have the values of ${name}, because other callers could read them than the entries of ${place}. Give ${field.name} an access.read that names no other callers than ${joinNames(entry)}.`,
+      `cannot have the values of ${name}, because other callers could read them than the entries of ${place}. Give ${field.name} an access.read that names no other callers than ${joinNames(known.length === 0 ? ["admin"] : known)}.`,
+    );
+  if (!isWithin(lists.drafters, drafts) && !isWithin(readersOf(field, lists.drafters), drafts))
+    return refuse(
+      `cannot have the values of ${name}, because other callers could read them than the drafts of ${place}. Give ${field.name} an access.read that names only callers who may read these drafts.`,
     );
   return [
     {

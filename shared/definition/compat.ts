@@ -12,7 +12,7 @@ import {
   tightened,
 } from "./compat-fields.ts";
 import { becameOthers, madeChanges, madeOfRemoved } from "./compat-made.ts";
-import { isStep, stepChanges } from "./compat-split.ts";
+import { draftersOf, isStep, stepChanges } from "./compat-split.ts";
 import { isRequired } from "./compile-field.ts";
 import { accessLists } from "./document/access.ts";
 import type {
@@ -128,6 +128,7 @@ function compareSchemas(
     fields,
   });
   const sides = [listed(a, before.fields), listed(b, after.fields)] as const;
+  const steps = { ...lists, readers: read.to, drafters: draftersOf(module.type, after) };
   const moved = movedBetween(...sides);
   return [
     ...changes,
@@ -135,11 +136,11 @@ function compareSchemas(
     ...refusedMoves(before, after, moved),
     ...sharedBetween(...sides).map(sharedMember),
     ...compareLists({ ...lists, prefix: "", roots: undefined, moved }),
-    ...stepChanges({ ...lists, readers: read.to }),
+    ...stepChanges(steps),
     ...madeChanges({
       ...lists,
       arrived: new Set(moved.map(({ to }) => to.path)),
-      isOther: (field) => isStep({ ...lists, readers: read.to }, field),
+      isOther: (field) => isStep(steps, field),
     }),
   ];
 }

@@ -4,6 +4,7 @@ import { homeOf } from "../../shared/definition/document/home.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { publishedOf } from "../../shared/entry/index/entry-keys.ts";
 import {
+  archiveEntry,
   createEntry,
   deleteEntry,
   loadEntry,
@@ -263,8 +264,184 @@ it("names the objects that cannot become entries, and makes none", async () => {
   expect([ann, again].some((id) => shared.message.includes(id))).toBe(true);
 });
 
+/** An object whose members have readers of their own, also inside. */
+const bank = (access?: object, sensitive?: true): Field => ({
+  name: "bank",
+  type: "object",
+  fields: [{ name: "iban", type: "string", ...(access && { access }), ...(sensitive && { sensitive }) }],
+});
+const withBank = (access?: object, sensitive?: true): Field => ({
+  ...info,
+  fields: [name, bank(access, sensitive)],
+});
+
+it.each([
+  [
+    "who may change the new schema, and so read its drafts",
+    info,
+    { ...person, access: { update: ["user"], publish: ["admin"] } },
+    /could read drafts of news\/person/,
+  ],
+  [
+    "who may not read a field in an object of the object",
+    withBank({ read: ["admin"] }),
+    { ...person, fields: [name, bank()] },
+    /could read bank\.iban in news\/person/,
+  ],
+  [
+    "of a sensitive field in an object of the object",
+    withBank(undefined, true),
+    { ...person, fields: [name, bank(undefined, true)] },
+    /needs a field bank of the same type.*not sensitive/,
+  ],
+])("makes no entries for callers %s", async (_, object, schema, message) => {
+  const orb = `split-${++number}`;
+  await createOrb(deps, admin, { document: document(orb, [title, object]), publish: true });
+  await create(orb, { info: { name: "Ann" } });
+  const failure = await failureOf(activate(orb, document(orb, [title, reference(orb)], [schema])));
+  expect(failure.message).toMatch(message);
+});
+
+/** Creates an orb whose articles refer to persons, with one of each. */
+async function referring(fields: Field[] = [name, mail], access?: object, articles?: object) {
+  const orb = `split-${++number}`;
+  const plain = { name: "author", type: "reference", ref: `${orb}/news/person` };
+  const schema = { ...person, fields, ...(access && { access }) };
+  await createOrb(deps, admin, {
+    document: document(orb, [title, plain], [schema], articles),
+    publish: true,
+  });
+  const ann = await createPerson(orb, { name: "Ann" });
+  return { orb, ann, article: await create(orb, { author: ann }) };
+}
+const createPerson = async (orb: string, values: object, more: object = {}) => {
+  const entry = { module: "news", schema: "person", values, publish: true, ...more };
+  return (await createEntry(deps, admin, { orbId: orb, orb: await live(orb), ...entry })).snapshot.id;
+};
+const joined = (orb: string, object: Field = info, more: object[] = [], access?: object) =>
+  document(orb, [title, { ...object, from: { reference: "author" } }], more, access);
+
+it("joins no entries that only their creator may read with those of another one", async () => {
+  const own = { read: "own" };
+  const { orb } = await referring([name, mail], own, own);
+  const failure = await failureOf(activate(orb, joined(orb, info, [{ ...person, access: own }], own)));
+  expect(failure.message).toMatch(/other callers could read them than the entries/);
+});
+
+it("joins no drafts for callers who could not read them", async () => {
+  const editors = { update: ["user"], publish: ["admin"] };
+  const { orb } = await referring([name, mail], {}, editors);
+  const failure = await failureOf(activate(orb, joined(orb, info, [person], editors)));
+  expect(failure.message).toMatch(/than the drafts/);
+});
+
+it("joins no entry that is visible at other times", async () => {
+  const { orb, article } = await referring();
+  const later = await createPerson(orb, { name: "Bo" }, { validTo: "2999-01-01T00:00:00.000Z" });
+  await update(orb, article, { author: later });
+  const failure = await failureOf(activate(orb, joined(orb, info, [person])));
+  expect(failure.message).toContain(
+    `${article} refers to ${later} of news/person, which is visible at other times`,
+  );
+});
+
+it("hides no entry instead of one that was deleted", async () => {
+  const { orb, ann } = await referring();
+  await deleteEntry(deps, admin, { ...(await target(orb, ann)), force: true });
+  await createPerson(orb, { name: "Bo" });
+  const failure = await failureOf(activate(orb, joined(orb)));
+  expect(failure.message).toContain("Schema news/person is removed");
+});
+
+it("loses nothing that is written to the other schema while it joins", async () => {
+  let refused = 0;
+  for (let at = 0; ; at += 2) {
+    const { orb, ann } = await referring();
+    const onlyName = { ...info, fields: [name] };
+    const writes = [() => update(orb, ann, { mail: "a@x" }), () => createPerson(orb, { name: "Bo" })];
+    const write = writes[(at / 2) % 2] ?? (async () => {});
+    const outcome = await racing(orb, joined(orb, onlyName), write, at, false).catch(
+      (error: unknown) => error,
+    );
+    if (outcome === undefined) break;
+    if (outcome instanceof Error) refused++;
+    // A write that was accepted has no place in the new document.
+    expect(outcome).not.toBe(true);
+  }
+  expect(refused).toBeGreaterThan(0);
+});
+
+it("shows no leftover entry of an interrupted publication in another schema of that name", async () => {
+  const orb = await fresh();
+  const id = await create(orb, { info: { name: "Ann" } });
+  const leftover = async () => {
+    const index = subjects.schemaIndex({ orb, ...homeOf("CONTENT", "person") });
+    const people = await store.scan(streams.orb(orb), index, { fromSeq: 1, limit: 10, maxBytes: 2 ** 20 });
+    return people.messages.some(({ size }) => size > 0);
+  };
+  for (let step = 2; !(await leftover()); step += 2)
+    await activate(orb, split(orb), { ...deps, store: stoppingStore(store, step) } as TestDeps).catch(
+      () => {},
+    );
+  const definition = await live(orb);
+  expect(definition.compiled.schema("news", "person")).toBeUndefined();
+  const failure = await failureOf(activate(orb, document(orb, [title, info], [person]), deps, true));
+  expect(failure.message).toContain("an interrupted publication has made entries");
+  await activate(orb, split(orb));
+  expect((await shown(orb, await author(orb, id)))?.live).toEqual({ name: "Ann" });
+});
+
+it.each(["deleted", "archived"])("makes an entry again that was %s", async (how) => {
+  const orb = await fresh();
+  const id = await create(orb, { info: { name: "Ann" } });
+  await activate(orb, split(orb));
+  const ann = await author(orb, id);
+  if (how === "deleted") await deleteEntry(deps, admin, { ...(await target(orb, ann)), force: true });
+  else await archiveEntry(deps, admin, { ...(await target(orb, ann)), force: true });
+  await activate(orb, whole(orb), deps, true);
+  await update(orb, id, { info: { name: "Anna" } });
+  await activate(orb, split(orb));
+  expect(await author(orb, id)).toBe(ann);
+  expect(await shown(orb, ann)).toEqual({ live: { name: "Anna" }, newest: { name: "Anna" } });
+  await update(orb, ann, { mail: "a@x" });
+  expect((await shown(orb, ann))?.live).toEqual({ name: "Anna", mail: "a@x" });
+});
+
+it("tells in a dry run which objects refer to entries that are gone", async () => {
+  const orb = `split-${++number}`;
+  const friend: Field = { name: "friend", type: "reference", ref: `${orb}/news/article` };
+  const object = { ...info, fields: [name, friend] };
+  await createOrb(deps, admin, { document: document(orb, [title, object]), publish: true });
+  const gone = await create(orb, { title: "A" });
+  const id = await create(orb, { info: { name: "Ann", friend: gone } });
+  await deleteEntry(deps, admin, { ...(await target(orb, gone)), force: true });
+  const to = document(orb, [title, reference(orb)], [{ ...person, fields: [name, friend] }]);
+  const dry = await tryUpdate(deps, admin, { orb, document: to });
+  const change = dry.impact.changes.find(({ code }) => code === "split_field");
+  expect(change?.lossy?.examples).toEqual([{ id, reason: expect.stringContaining("friend must be the id") }]);
+});
+
+it("names the entry whose object stops fitting while the publication runs", async () => {
+  let refused: Error | undefined;
+  for (let at = 0; refused === undefined; at += 2) {
+    const orb = await fresh();
+    const id = await create(orb, { info: { name: "Ann" } });
+    const short = { ...person, fields: [{ ...name, max: 3 }, mail] };
+    const to = document(orb, [title, reference(orb)], [short]);
+    const write = () => update(orb, id, { info: { name: "Annabel" } });
+    const outcome = await racing(orb, to, write, at).catch((error: unknown) => error);
+    if (outcome === undefined) break;
+    if (outcome instanceof Error && !outcome.message.includes("is incompatible")) refused = outcome;
+    if (outcome instanceof Error)
+      expect(outcome.message).toContain(
+        `${id} has an object that cannot become an entry of news/person: name`,
+      );
+  }
+  expect(refused).toBeDefined();
+});
+
 /** Runs a publication, and a write of a client before its call with a number. Returns whether the write was accepted. */
-async function racing(orb: string, to: object, write: () => Promise<unknown>, at: number) {
+async function racing(orb: string, to: object, write: () => Promise<unknown>, at: number, force = true) {
   let written: Promise<boolean> | undefined;
   const counted = countingStore(store, async (_call, index) => {
     if (index < at) return;
@@ -274,7 +451,7 @@ async function racing(orb: string, to: object, write: () => Promise<unknown>, at
     );
     await written;
   });
-  await activate(orb, to, { ...deps, store: counted.store } as TestDeps, true);
+  await activate(orb, to, { ...deps, store: counted.store } as TestDeps, force);
   return written;
 }
 

@@ -11,13 +11,20 @@ import { KEY, keyOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { equal, isObject } from "../../kernel/json.ts";
+import { Conflict } from "../../store/types.ts";
 import { publishedOf, storedPublished } from "../index/entry-keys.ts";
 import { scanEntries } from "../index/scan-entries.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { knownValues } from "../model/known.ts";
 import { namedEntry, withNames, withStoredValue } from "../model/names.ts";
 import { loadEntry, type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
-import { type EntrySnapshot, effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  hasDraft,
+  type RevisionState,
+  type StoredSnapshot,
+} from "../model/snapshot.ts";
 import { changeEntry } from "../write/change.ts";
 import type { Decision, State } from "../write/change-write.ts";
 import { statusOf } from "../write/update.ts";
@@ -45,12 +52,26 @@ function partsOf({ from, to, home, step }: StepOf): Parts {
 interface Referenced {
   live: Readonly<Record<string, unknown>> | undefined;
   newest: Readonly<Record<string, unknown>> | undefined;
+  /** Undefined if there is no such entry. */
+  state: RevisionState | undefined;
 }
 
 /** The objects that an entry is to have, in its published and in its newest revision. */
 interface Objects {
   live: unknown;
   newest: unknown;
+}
+
+/** Returns whether a published entry is visible at times at which one to which it refers is not, from now on. */
+function isShownLonger(entry: RevisionState, referenced: RevisionState, now: number): boolean {
+  if (entry.publishedRevision === null || referenced.publishedRevision === null) return false;
+  const [from, to] = [referenced.liveFrom, referenced.liveTo];
+  const begins =
+    from !== null &&
+    Date.parse(from) > now &&
+    (entry.liveFrom === null || Date.parse(entry.liveFrom) < Date.parse(from));
+  const ends = to !== null && (entry.liveTo === null || Date.parse(entry.liveTo) > Date.parse(to));
+  return begins || ends;
 }
 
 const idsIn = (value: unknown): string[] => [value].flat().filter((id) => typeof id === "string");
@@ -69,6 +90,10 @@ export class Join {
   readonly #parts: Parts;
   /** For each entry of the other schema, the ids of those that refer to it. */
   readonly #referrers = new Map<string, Set<string>>();
+  /** For each entry, the ids of those to which it refers. */
+  readonly #references = new Map<string, ReadonlySet<string>>();
+  /** The entries of the other schema, if it is removed because all of them become objects. */
+  #taken: Set<string> | undefined;
 
   constructor(deps: Deps, place: StepOf) {
     this.#deps = deps;
@@ -78,37 +103,59 @@ export class Join {
 
   /** Finds the entries that would lose something. Writes nothing. */
   async examine(): Promise<JoinEffect> {
-    const { after, field, before } = this.#parts;
     const losses = new LossList();
     const joined = new Set<string>();
     const { from, home } = this.#place;
     for await (const page of scanEntries(this.#deps, from.orb, home))
       await inParallel(page, async (entry) => {
-        const { head } = namedEntry(from.compiled, entry);
-        const live = await publishedOf(this.#deps, before, { ...entry, head });
-        const values = [head, ...(live === null ? [] : [live])].map(
-          (one) => one.values[this.#place.step.source],
-        );
-        const ids = [...new Set(values.flatMap(idsIn))];
-        const reasons = await Promise.all(
-          ids.map(async (id) => {
-            joined.add(id);
-            const { live, newest } = await this.#referenced(from, id);
-            return this.#unfit(id, { ...live, ...newest });
-          }),
-        );
-        const objects = await this.#objectsOf(from, entry);
-        const fault = [objects.live, objects.newest]
-          .map((object) => valueFault(after, field, object))
-          .find((one) => one !== undefined && one.code !== "required");
-        const [reason] = [
-          ...reasons.filter((one) => one !== undefined),
-          ...(fault === undefined ? [] : [`would have a value of ${field.name} that ${fault.message}`]),
-          ...(before.fields.has(field.stored) ? [`has a field ${field.stored}`] : []),
-        ];
-        if (reason !== undefined) losses.add(head.id, reason);
+        const reason = await this.#refusal(from, entry, joined);
+        if (reason !== undefined) losses.add(entry.head.id, reason);
       });
     return { lossy: losses.found, joined };
+  }
+
+  /** Says that the other schema is removed, so that each of its entries must become an object. */
+  takeAll(ids: ReadonlySet<string>): void {
+    this.#taken = new Set(ids);
+  }
+
+  /**
+   * Returns why the references of an entry cannot become objects.
+   * @param joined gets the ids of the existing entries to which it refers
+   */
+  async #refusal(by: OrbContext, entry: StoredEntry, joined: Set<string>): Promise<string | undefined> {
+    const { after, field, before } = this.#parts;
+    const now = this.#deps.clock.now();
+    const head = effective(entry.head, now);
+    const stored = await storedPublished(this.#deps, { ...entry, head });
+    const revisions = [head, ...(stored === null ? [] : [stored])];
+    const ids = revisions.flatMap((one) => idsIn(withNames(before, one).values[this.#place.step.source]));
+    const reasons = await Promise.all(
+      [...new Set(ids)].map(async (id) => {
+        const { live, newest, state } = await this.#referenced(by, id);
+        if (state === undefined) return undefined;
+        joined.add(id);
+        return (
+          this.#unfit(id, { ...live, ...newest }) ??
+          (isShownLonger(head, state, now) ? this.#shownLonger(id) : undefined)
+        );
+      }),
+    );
+    const objects = await this.#objectsOf(by, entry);
+    const fault = [objects.live, objects.newest]
+      .map((object) => valueFault(after, field, object))
+      .find((one) => one !== undefined && one.code !== "required");
+    const [reason] = [
+      ...reasons.filter((one) => one !== undefined),
+      ...(fault === undefined ? [] : [`would have a value of ${field.name} that ${fault.message}`]),
+      ...(before.fields.has(field.stored) ? [`has a field ${field.stored}`] : []),
+    ];
+    return reason;
+  }
+
+  #shownLonger(id: string): string {
+    const { target } = this.#parts;
+    return `refers to ${id} of ${target.module}/${target.id}, which is visible at other times. An object is visible with its entry`;
   }
 
   /** Returns why the values of an entry cannot become an object. */
@@ -134,26 +181,56 @@ export class Join {
   async joinChanged(by: OrbContext, since: number): Promise<void> {
     const { home, step } = this.#place;
     for await (const page of changedEntries(this.#deps, by.orb, home, since))
-      await inParallel(page, (entry) => this.#join(by, entry));
+      await inParallel(page, (entry) => this.#joinWritten(by, entry));
     for await (const page of changedEntries(this.#deps, by.orb, step.target, since)) {
       const ids = page.flatMap(({ head }) => [...(this.#referrers.get(head.id) ?? [])]);
       await inParallel([...new Set(ids)], async (id) => {
         const entry = await loadEntry(this.#deps, by.orb, id, this.#parts.before);
-        if (entry !== null) await this.#join(by, entry);
+        if (entry !== null) await this.#joinWritten(by, entry);
       });
+      for (const { head } of page)
+        if (head.status === "DELETED") this.#taken?.delete(head.id);
+        else this.#taken?.add(head.id);
     }
+    // An entry became one to which nothing refers. The next attempt finds out what the publication would hide.
+    for (const id of this.#taken ?? []) if ((this.#referrers.get(id)?.size ?? 0) === 0) throw new Conflict();
+  }
+
+  /** Joins an entry of which either side was written meanwhile. @throws AppError conflict if that would lose something */
+  async #joinWritten(by: OrbContext, entry: StoredEntry): Promise<void> {
+    if (entry.head.status === "DELETED") {
+      this.#refer(entry.head.id, []);
+      return;
+    }
+    const reason = await this.#refusal(by, entry, new Set());
+    if (reason !== undefined)
+      throw new AppError(
+        "conflict",
+        "incompatible_change",
+        `${entry.head.id}, which was written meanwhile, ${reason}. Change this entry first.`,
+      );
+    await this.#join(by, entry);
+  }
+
+  #refer(id: string, ids: readonly string[]): void {
+    const now = new Set(ids);
+    for (const one of this.#references.get(id) ?? []) if (!now.has(one)) this.#referrers.get(one)?.delete(id);
+    for (const one of now) this.#referrers.set(one, (this.#referrers.get(one) ?? new Set()).add(id));
+    this.#references.set(id, now);
   }
 
   async #referenced(by: OrbContext, id: string): Promise<Referenced> {
     const { target } = this.#parts;
     const stored = await loadEntry(this.#deps, by.orb, id, target);
     const found = namedEntry(by.compiled, stored);
-    if (found === null || found.head.status === "DELETED") return { live: undefined, newest: undefined };
+    if (found === null || found.head.status === "DELETED")
+      return { live: undefined, newest: undefined, state: undefined };
     const head = effective(found.head, this.#deps.clock.now());
     const live = await publishedOf(this.#deps, target, { ...found, head });
     return {
       live: live === null ? undefined : knownValues(target, live.values),
       newest: knownValues(target, head.values),
+      state: head,
     };
   }
 
@@ -161,6 +238,12 @@ export class Join {
     const { before } = this.#parts;
     const head = effective(entry.head, this.#deps.clock.now());
     const live = await storedPublished(this.#deps, { ...entry, head });
+    const revisions = [head, ...(live === null ? [] : [live])].map((one) => withNames(before, one));
+    const { source } = this.#place.step;
+    this.#refer(
+      head.id,
+      revisions.flatMap((one) => idsIn(one.values[source])),
+    );
     const [newest, shown] = await Promise.all([
       this.#object(by, withNames(before, head), "newest"),
       live === null ? undefined : this.#object(by, withNames(before, live), "live"),
@@ -169,10 +252,9 @@ export class Join {
   }
 
   /** Returns the object that a revision is to have. */
-  async #object(by: OrbContext, revision: EntrySnapshot, side: keyof Referenced): Promise<unknown> {
+  async #object(by: OrbContext, revision: EntrySnapshot, side: "live" | "newest"): Promise<unknown> {
     const { field } = this.#parts;
     const ids = idsIn(revision.values[this.#place.step.source]);
-    for (const id of ids) this.#referrers.set(id, (this.#referrers.get(id) ?? new Set()).add(revision.id));
     const members = field.shapes?.get("") ?? new Map<string, CompiledField>();
     const objects = await Promise.all(
       ids.map(async (id) => {

@@ -7,21 +7,24 @@ import { system } from "../../access/actor.ts";
 import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { splitItems } from "../../definition/names/split.ts";
+import { ruleFaults } from "../../definition/rule.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { storedPublished, withReservations } from "../index/entry-keys.ts";
+import { checkTargets } from "../index/references.ts";
 import { scanEntries } from "../index/scan-entries.ts";
+import { publishMessages } from "../index/schedules.ts";
 import { indexKeysOf, isUniqueKey, nameOfToken, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
-import { madeWithout, namedEntry, withNames } from "../model/names.ts";
+import { madeWithout, namedEntry, withNames, withStoredNames } from "../model/names.ts";
 import { loadEntry, type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
-import { effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
+import { type EntrySnapshot, effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
 import { neededFaults } from "../values/needed.ts";
 import { commit } from "../write/commit.ts";
-import { planNew } from "../write/create.ts";
+import { type NewEntryWrite, planNew } from "../write/create.ts";
 import { deleteEntry } from "../write/delete.ts";
-import { unpublishEntry } from "../write/lifecycle.ts";
+import { restoreEntry, unpublishEntry } from "../write/lifecycle.ts";
 import { retryOnConflict } from "../write/retry.ts";
 import { updateEntry } from "../write/update.ts";
 import type { LossyEntries } from "./publishing.ts";
@@ -108,7 +111,9 @@ export async function examineSplit(deps: Deps, place: StepOf): Promise<SplitEffe
       const reasons = wanted.map(({ id, live, draft }) =>
         Promise.all(
           [live, draft].map((side) =>
-            side === undefined ? undefined : refusal(deps, target, { id, side, owners }),
+            side === undefined
+              ? undefined
+              : refusal(deps, place.to, target, { id, side, owners, publish: side === live }),
           ),
         ),
       );
@@ -122,13 +127,21 @@ export async function examineSplit(deps: Deps, place: StepOf): Promise<SplitEffe
 /** Returns why an object cannot become an entry. */
 async function refusal(
   deps: Deps,
+  by: OrbContext,
   target: CompiledSchema,
-  { id, side, owners }: { id: string; side: Side; owners: Map<string, string> },
+  { id, side, owners, publish }: { id: string; side: Side; owners: Map<string, string>; publish: boolean },
 ): Promise<string | undefined> {
   const place = `${target.module}/${target.id}`;
-  const checked = validateValues(target, side.values);
-  const [fault] = neededFaults(deps.clock, target, checked);
-  if (fault !== undefined) return `has an object that cannot become an entry of ${place}: ${told(fault)}`;
+  const checked = validateValues(target, side.values, { publish });
+  const targets = await checkTargets(deps, system, by, target, id, checked.values, {
+    ...{ live: publish, held: new Set<string>(), stored: {} },
+  });
+  const [fault] = [
+    ...neededFaults(deps.clock, target, checked),
+    ...ruleFaults(target, checked.values),
+    ...targets.faults,
+  ];
+  if (fault !== undefined) return unfit(target, told(fault));
   const keys = target.unique.length === 0 ? [] : await indexKeysOf(deps.config, target, checked.values);
   for (const key of keys.filter(isUniqueKey)) {
     const owner = owners.get(key) ?? id;
@@ -138,6 +151,9 @@ async function refusal(
   }
   return undefined;
 }
+
+const unfit = ({ module, id }: CompiledSchema, reason: string) =>
+  `has an object that cannot become an entry of ${module}/${id}: ${reason}`;
 
 const told = ({ path, message }: Fault) =>
   `${path.replace(/^\/values\//, "").replaceAll("/", ".")} ${message}`;
@@ -189,7 +205,9 @@ export class Split {
     const { id } = entry.head;
     const wanted = await wantedOf(this.#deps, this.#place, this.#schemas, entry);
     for (const one of wanted) {
-      await this.#ensure(by, one);
+      await this.#ensure(by, one).catch((error: unknown) => {
+        throw asRefusal(error, id, this.#schemas.target);
+      });
       this.#known.add(one.id);
     }
     const now = wanted.map((one) => one.id);
@@ -216,13 +234,13 @@ export class Split {
     const { target: schema } = this.#schemas;
     const found = await retryOnConflict(deps, by.orb, async () => {
       const stored = await loadEntry(deps, by.orb, wanted.id, schema);
-      if (stored !== null) return namedEntry(by.compiled, stored);
-      await this.#create(by, wanted);
+      if (stored !== null && stored.head.status !== "DELETED") return namedEntry(by.compiled, stored);
+      await this.#create(by, wanted, stored);
       return undefined;
     });
     if (found === undefined && (wanted.live === undefined || wanted.draft === undefined)) return;
-    if (found?.head.status === "DELETED") throw deleted(schema, wanted.id);
     const target = this.#target(by, wanted.id);
+    if (found?.head.status === "ARCHIVED") await restoreEntry(deps, system, target);
     // Fields that the object does not have stay as they are.
     const kept = Object.entries(found === undefined ? {} : storedInput(schema, found.head.values)).filter(
       ([name]) => !this.#hasMember(name),
@@ -244,8 +262,10 @@ export class Split {
     return before.fields.get(this.#place.step.source)?.shapes?.get("")?.has(name) === true;
   }
 
-  async #create(by: OrbContext, { id, live, draft, createdAt, createdBy }: Wanted): Promise<void> {
+  /** @param gone the entry if it was made earlier, and deleted since */
+  async #create(by: OrbContext, wanted: Wanted, gone: StoredEntry | null): Promise<void> {
     const deps = this.#deps;
+    const { id, live, draft, createdAt, createdBy } = wanted;
     const { target: schema } = this.#schemas;
     const side = live ?? draft;
     if (side === undefined) return;
@@ -255,15 +275,34 @@ export class Split {
       ...side,
       origin: { createdAt, createdBy },
     };
-    const write = await planNew(deps, caller, by, schema, entry, id, { hooks: false });
+    const plan = await planNew(deps, caller, by, schema, entry, id, { hooks: false });
+    const write = gone === null ? plan : afterDeletion(plan, gone, deps.clock.now());
     await commit(deps, by, await withReservations(deps, by, schema, write), { atomic: true });
   }
 }
 
-function deleted({ module, id: schema }: CompiledSchema, id: string): AppError {
-  return new AppError(
-    "conflict",
-    "incompatible_change",
-    `An object became the entry ${id} of ${module}/${schema} earlier, and that entry was deleted. Give the reference another name.`,
-  );
+/** Returns the write that creates an entry again, whose revisions follow those from before its deletion. */
+function afterDeletion(plan: NewEntryWrite, { head, seq }: StoredEntry, now: number): NewEntryWrite {
+  const { address, schema } = plan;
+  const [made] = plan.snapshots;
+  const revision = head.revision + 1;
+  const isLive = made.publishedRevision !== null;
+  const snapshot: EntrySnapshot = { ...made, revision, publishedRevision: isLive ? revision : null };
+  const live =
+    isLive && schema !== undefined
+      ? publishMessages(address, schema.liveRole, withStoredNames(schema, snapshot), null, now)
+      : [];
+  return { ...plan, headSeq: seq, snapshots: [snapshot], live };
+}
+
+/** Codes of errors that say why the values of an object cannot become an entry. */
+const UNFIT: ReadonlySet<string> = new Set(["unique_conflict", "reference_not_live", "entry_too_large"]);
+
+/** Returns an error that names the entry with an object that does not fit the new schema. */
+function asRefusal(error: unknown, id: string, target: CompiledSchema): unknown {
+  if (!(error instanceof AppError) || (error.kind !== "invalid" && !UNFIT.has(error.code))) return error;
+  const [fault] = error.errors ?? [];
+  const reason = unfit(target, fault === undefined ? error.message : told(fault));
+  const message = `${id} ${reason}. Change this entry first.`;
+  return new AppError("conflict", "incompatible_change", message);
 }

@@ -122,6 +122,10 @@ export async function planChange(
     ...compareDefinitions(from.document, to.document, names).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, again, stored)).map((one) => judged(...one)),
   ];
+  const unknown = leftBehind([before, after], to.document, retired, placed);
+  placed.push(
+    ...unknown.map((change) => judged(change, stored(change))).filter(({ entries }) => entries > 0),
+  );
   // Include schemas without entries, because a concurrent request may create an entry under the old definition.
   const mayHold = (home: HomeKey) => before.byHome.has(home) || (counts.get(home) ?? 0) > 0;
   const claims = reindexed(before, after).filter((schema) => mayHold(homeKey(schema.home)));
@@ -353,6 +357,31 @@ async function returning(
       out.push([change, change.field === undefined ? stored(change) : (values.get(change) ?? 0)]);
   }
   return out;
+}
+
+/**
+ * Returns the new schemas that must not have entries: an interrupted publication that makes entries of objects leaves
+ * some, which nobody was to see under this definition.
+ */
+function leftBehind(
+  [before, after]: readonly [CompiledOrb, CompiledOrb],
+  document: OrbDocument,
+  retired: readonly Retired[],
+  changes: readonly PlacedChange[],
+): PlacedChange[] {
+  const known = new Set([
+    ...before.byHome.keys(),
+    ...retired.map(({ moduleType, schema }) => homeKey(homeOf(moduleType, schema))),
+    ...changes.flatMap(({ step }) => (step === undefined ? [] : [homeKey(step.target)])),
+  ]);
+  return [...after.byHome.values()].flatMap(({ module, id: schema, home }): PlacedChange[] => {
+    const moduleType = document.modules.find(({ id }) => id === module)?.type;
+    if (moduleType === undefined || known.has(homeKey(home))) return [];
+    const message = `Schema ${module}/${schema} is new, but an interrupted publication has made entries of objects for it. Publish that document to finish it, or use another id.`;
+    return [
+      { ...{ module, moduleType, schema, home }, severity: "dangerous", code: "returned_schema", message },
+    ];
+  });
 }
 
 async function countStored(

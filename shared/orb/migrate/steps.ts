@@ -80,7 +80,7 @@ export async function examineSteps(
     const place = { step, home, from, to };
     if ((await isPending(deps, orb, home)) || (await isPending(deps, orb, step.target))) {
       change.refused = true;
-      change.message += " An open change set has such entries. Publish or close it first.";
+      change.message += ` ${PENDING}`;
       continue;
     }
     if (step.kind === "split") {
@@ -98,7 +98,10 @@ export async function examineSteps(
       steps.push({
         all: (fence) => again(split.makeAll({ ...to, fence })),
         ...(isNew ? { clean: (fence) => again(split.removeOthers({ ...to, fence })) } : {}),
-        changed: (fence, since) => again(split.makeChanged({ ...to, fence }, since)),
+        async changed(fence, since) {
+          await requireNotPending(deps, orb, change);
+          await again(split.makeChanged({ ...to, fence }, since));
+        },
       });
     } else {
       const join = new Join(deps, place);
@@ -107,13 +110,19 @@ export async function examineSteps(
       for (const removal of changes)
         if (
           removal.forceable &&
+          removal.refused &&
           homeKey(removal.home) === homeKey(step.target) &&
           removal.entries === joined.size
-        )
+        ) {
           removal.refused = false;
+          join.takeAll(joined);
+        }
       steps.push({
         all: (fence) => again(join.joinAll({ ...from, fence })),
-        changed: (fence, since) => again(join.joinChanged({ ...from, fence }, since)),
+        async changed(fence, since) {
+          await requireNotPending(deps, orb, change);
+          await again(join.joinChanged({ ...from, fence }, since));
+        },
       });
     }
   }
@@ -129,6 +138,20 @@ function refuse(change: StepChange, lossy: LossyEntries | undefined): void {
 /** States in which a change set is not published any more. */
 const OVER: ReadonlySet<unknown> = new Set(["PUBLISHED", "REVERTED", "CLOSED"]);
 const PAGE = 1_000;
+
+const PENDING = "An open change set has such entries. Publish or close it first.";
+
+/** Throws if an entry that a step changes was written into a change set meanwhile. */
+async function requireNotPending(
+  deps: Deps,
+  orb: string,
+  { home, step, message }: StepChange,
+): Promise<void> {
+  const homes = step === undefined ? [home] : [home, step.target];
+  for (const one of homes)
+    if (await isPending(deps, orb, one))
+      throw new AppError("conflict", "incompatible_change", `${message} ${PENDING}`);
+}
 
 /** Returns whether an open change set has an entry of a schema. */
 async function isPending(deps: Deps, orb: string, home: Home): Promise<boolean> {
