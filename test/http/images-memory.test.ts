@@ -12,7 +12,7 @@ import { jpeg, picture, RED } from "../support/images.ts";
 const run = promisify(execFile);
 /** Made before the first request, because it takes seconds: an idle connection would be closed in that time. */
 const HEAVY = Object.entries(heavyImages());
-const { platform, as } = await fileAdmin();
+const { platform, as } = await fileAdmin({});
 const ORB = "memory-gallery";
 const base = `/api/${ORB}/files`;
 let member: string;
