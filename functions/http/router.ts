@@ -7,7 +7,7 @@ import { jsonBody } from "../middleware/body.ts";
 import { receiveAuthenticated, receivePublic } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { faultsOf, noRouteDetail, problem, TITLES, wrongMethod } from "./problem.ts";
-import { ProblemSchema } from "./schemas.ts";
+import { header, ProblemSchema } from "./schemas.ts";
 
 /** Rewords a validation error so that it fits a query parameter or a header. */
 function asParameter(fault: Fault, target: string, known: readonly string[]): Fault {
@@ -82,6 +82,15 @@ export type ProblemStatus =
   | 504
   | 507;
 
+/** Headers of all responses to a request in the shape of an earlier revision. */
+const PINNED = {
+  "Orb-Definition": header("The revision that the request named, or that its token has"),
+  Deprecation: header("Since when the current definition has another shape: `@` and Unix seconds"),
+};
+
+const namesDefinition = (headers: unknown) =>
+  headers instanceof z.ZodObject && Object.hasOwn(headers.shape, "orb-definition");
+
 const problemResponse = (status: ProblemStatus) => ({
   description: TITLES[status] ?? "Error",
   content: { "application/problem+json": { schema: ProblemSchema } },
@@ -112,6 +121,10 @@ export function defineRoute<P extends string, R extends Omit<RouteConfig, "path"
   const implied: ProblemStatus[] = json ? [400, 413, 415, 422] : [400];
   for (const status of new Set<ProblemStatus>([...problems, ...implied, 503, 504]))
     responses[status] ??= problemResponse(status);
+  if (namesDefinition(route.request?.headers))
+    for (const [status, response] of Object.entries(responses))
+      if (!("$ref" in response))
+        responses[status] = { ...response, headers: { ...PINNED, ...response.headers } };
   const request = { query: NO_PARAMETERS, ...route.request };
   const parameters = Object.keys(request.query instanceof z.ZodObject ? request.query.shape : {});
   const label: MiddlewareHandler<AppEnv> = async (c, next) => {

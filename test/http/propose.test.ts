@@ -37,6 +37,8 @@ beforeAll(async () => {
   page = (await as(root, "POST", "/api/agents/pages?publish=true", { values: { title: "first" } })).body.id;
 });
 
+const within = (path: string, set: string) => `${path}${path.includes("?") ? "&" : "?"}change=${set}`;
+
 /** Requests that would change what the orb contains, if they were carried out. */
 function attempts(set: string): [method: string, path: string, body?: unknown][] {
   const values = { values: { title: "hacked" } };
@@ -66,20 +68,18 @@ function attempts(set: string): [method: string, path: string, body?: unknown][]
     ["DELETE", "/api/admin/orbs/agents/entries?all=true"],
     ...[...move(entry), ...move(managed)].map((path): [string, string] => ["POST", path]),
   ];
-  const within = (path: string) => `${path}${path.includes("?") ? "&" : "?"}change=${set}`;
-  const isInSet = (method: string, path: string) =>
-    !/all=true|purge=true|\/batch|\/revisions\//.test(path) && (method !== "PUT" || !path.includes("/by/"));
+  const isInSet = (path: string) => !/purge=true|\/batch|\/revisions\//.test(path);
   return [
     ...plain,
     // With a set, only the routes that write into one carry out the request.
     ...plain
-      .filter(([method, path]) => !isInSet(method, path))
-      .map(([method, path, body]): [string, string, unknown?] => [method, within(path), body]),
+      .filter(([, path]) => !isInSet(path))
+      .map(([method, path, body]): [string, string, unknown?] => [method, within(path, set), body]),
     ...plain
-      .filter(([method, path]) => isInSet(method, path))
+      .filter(([, path]) => isInSet(path))
       .map(([method, path, body]): [string, string, unknown?] => [
         method,
-        `${within(path)}&publish=true`,
+        `${within(path, set)}&publish=true`,
         body,
       ]),
     ["POST", `/api/agents/changes/${set}/approve`, {}],
@@ -115,6 +115,11 @@ test.each(["owner", "platform"] as const)(
         true,
         expect.any(Number),
       ]);
+    }
+    const many = who === "owner" ? "/api/agents/pages?all=true" : "/api/admin/orbs/agents/entries?all=true";
+    for (const method of ["PATCH", "DELETE"]) {
+      const { status } = await as(agent, method, within(many, set), { values: { title: `all of ${who}` } });
+      expect([method, status]).toEqual([method, 200]);
     }
     expect(await stored()).toEqual(before);
     const asked = await as(agent, "POST", `/api/agents/changes/${set}/review`);
