@@ -88,8 +88,9 @@ export class StreamsApp {
     return getRequestListener(async (request, bindings) => {
       const connection = bindings as HttpBindings;
       const { outgoing } = connection;
-      if (this.#stopping) outgoing.shouldKeepAlive = false;
       const response = await app.fetch(request, { ...connection });
+      // Also for a request that has waited until the process stopped. Otherwise its client would use the connection again.
+      if (this.#stopping) outgoing.shouldKeepAlive = false;
       const events = this.#events.get(outgoing);
       if (events === undefined) return response;
       this.#events.delete(outgoing);

@@ -16,7 +16,7 @@ let token: string;
 const logs: string[] = [];
 
 beforeAll(async () => {
-  platform = await startPlatform({ env: { STREAMS_LONG_POLL_MS: "1000" } });
+  platform = await startPlatform({ env: { STREAMS_LONG_POLL_MS: "3000" } });
   streams = await serveStreams({
     programs: testPrograms(),
     host: "127.0.0.1",
@@ -285,7 +285,8 @@ describe("streams process", () => {
     await delay(200);
     streams.kill("SIGTERM");
     await readUntil(open, () => false);
-    expect((await waiting).status).toBe(204);
+    const { status, headers: end } = await waiting;
+    expect([status, end.get("connection")]).toEqual([204, "close"]);
     await expect.poll(health).toBe(200);
   });
 

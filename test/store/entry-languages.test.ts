@@ -15,7 +15,7 @@ import {
 } from "../../shared/entry/index.ts";
 import { namedEntry } from "../../shared/entry/model/names.ts";
 import { streams } from "../../shared/store/subjects.ts";
-import { admin, callerIn, failureOf, fileOrb } from "../support/entries.ts";
+import { admin, callerIn, failureOf, fileOrb, user } from "../support/entries.ts";
 
 const { deps, orb, store } = await fileOrb({
   id: "shop",
@@ -47,6 +47,14 @@ const { deps, orb, store } = await fileOrb({
               list: true,
               fields: [{ name: "note", type: "string", translatable: true }],
             },
+          ],
+        },
+        {
+          id: "guarded",
+          access: { read: ["user"], create: ["user"], update: ["user"], publish: ["user"], delete: ["user"] },
+          fields: [
+            { name: "title", type: "string", translatable: true },
+            { name: "seal", type: "string", translatable: true, access: { write: ["admin"] } },
           ],
         },
         {
@@ -243,6 +251,16 @@ describe("in a change set, a publication of some languages", () => {
     ]);
     const { items } = await diffSet(deps, callerIn(admin, orb), orb, { set, limit: 10 });
     expect(items[0]?.conflicts).toEqual(["/values/title/de"]);
+  });
+
+  it("leaves the texts that the caller may not set", async () => {
+    const id = await create({ title: all("Old"), seal: all("Old") }, "guarded");
+    await change(id, { title: all("New"), seal: all("New") });
+    const set = await opened();
+    const ann = user("ann");
+    const { deps: within, into } = await writingInto(deps, callerIn(ann, orb), orb, set);
+    const { snapshot } = await publishEntry(within, ann, { ...at, id, locales: ["de"], into });
+    expect(snapshot.values).toEqual({ title: { ...all("Old"), de: "New de" }, seal: all("Old") });
   });
 
   it("needs a live entry with a draft beside it", async () => {

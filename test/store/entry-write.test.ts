@@ -432,6 +432,16 @@ describe("idempotency", () => {
         );
     });
 
+    it("counts for 24 hours, and may then be used for something else", async () => {
+      const id = await note();
+      await updateEntry(deps, admin, keyed(id, 1));
+      const next = keyed(id, 2, { values: { text: "next" } });
+      expect((await failureOf(updateEntry(deps, admin, next))).code).toBe("idempotency_mismatch");
+      const later = { ...deps, clock: { now: () => Date.now() + 25 * 3_600_000 } };
+      const made = await updateEntry(later, admin, next);
+      expect(made).toMatchObject({ replayed: false, snapshot: { revision: 3, values: { text: "next" } } });
+    });
+
     it("repeats the response of a publication that leaves a draft", async () => {
       const { id } = (await product({ sku: unique() }, { publish: true })).snapshot;
       await updateEntry(deps, admin, at(id, { values: { title: { en: "Draft" } }, merge: true }));

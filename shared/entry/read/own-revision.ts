@@ -5,7 +5,7 @@
  */
 import type { Deps } from "../../deps.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { isOwnClaim, type Replay, type RequestMark } from "../model/idempotency.ts";
+import { isOwnClaim, LIFETIME_SECONDS, type Replay, type RequestMark } from "../model/idempotency.ts";
 import { REQUEST, UNDOES } from "../model/messages.ts";
 import { withNames } from "../model/names.ts";
 import { type LoadedEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
@@ -18,6 +18,12 @@ const isOwn = (request: RequestMark, header: string | undefined): boolean => {
   const [key, body = ""] = header?.split(" ") ?? [];
   return key === request.key && isOwnClaim(request, { body });
 };
+
+/** Returns the request that wrote a revision. Its key counts as long as the record of a key would. */
+function requestIn({ clock }: Deps, message: StoredMessage | null): string | undefined {
+  const since = clock.now() - LIFETIME_SECONDS * 1_000;
+  return message === null || message.time < since ? undefined : message.header(REQUEST);
+}
 
 /** Returns the number of the revision whose content this revision brings back, because the platform undid a write. */
 export function undoes(message: StoredMessage | null): number | undefined {
@@ -40,11 +46,11 @@ export async function ownRevision(
   ifMatch: number,
 ): Promise<Replay | null> {
   const { head, seq } = entry;
-  if (isOwn(request, message?.header(REQUEST))) return { snapshot: head, seq, replayed: true };
+  if (isOwn(request, requestIn(deps, message))) return { snapshot: head, seq, replayed: true };
   if (head.revision <= ifMatch) return null;
   const log = logOf(deps, entry, (stored, one) => ({
     stored,
-    request: one.header(REQUEST),
+    request: requestIn(deps, one),
     isUndo: undoes(one) !== undefined,
   }));
   const place = await log.find(ifMatch);

@@ -14,6 +14,7 @@ import { publishMessages } from "../index/schedules.ts";
 import { storedInput } from "../model/known.ts";
 import type { Guard } from "../model/messages.ts";
 import { type EntrySnapshot, effective, hasDraft } from "../model/snapshot.ts";
+import { keepingHidden } from "../values/admitted.ts";
 import { type Window, windowFaults } from "../values/input.ts";
 import { onlyTextsOf, withTextsOf } from "../values/languages.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
@@ -133,7 +134,10 @@ async function decideLanguages(
 
 const windowOf = ({ validFrom, validTo }: Window): Window => ({ validFrom, validTo });
 
-/** Decides the version in a change set: the one before, or the live revision, with the texts of the draft in the orb. */
+/**
+ * Decides the version in a change set: the one before, or the live revision, with the texts of the draft in the orb. Who
+ * publishes a set checks no single fields, so texts that the caller may not read or not set stay as they are.
+ */
 async function decideInSet(
   deps: Deps,
   state: State,
@@ -141,12 +145,15 @@ async function decideInSet(
   into: Destination,
 ): Promise<Decision> {
   const schema = requireSchema(state);
-  const { base, context, entry, now } = state;
+  const { base, caller, context, entry, now } = state;
   next(statusOf(base), "publish", true);
   const stored = await into.newest(context, entry.address);
   const draft = stored === null ? null : effective(stored, now);
   if (draft === null || draft.publishedRevision === null || !hasDraft(draft)) throw noDraft(draft);
-  const values = withTextsOf(schema, base.values, draft.values, languages);
+  const texts = withTextsOf(schema, base.values, draft.values, languages);
+  const sender = { caller, createdBy: base.createdBy };
+  // Texts come and go, but no items of lists, so there are no faults.
+  const values = keepingHidden(schema, sender, texts, base.values, []);
   return { ...PUBLISHED, ...(await checked(deps, state, schema, { ...base, values }, { publish: true })) };
 }
 
