@@ -16,7 +16,7 @@ export { type BulkResult, bulkWrite, CHECKED, MATCH_ACTS, type Matching } from "
 export { type BulkIntoInput, bulkInto } from "./bulk/bulk-into.ts";
 export { changeMany, type ManyChanged, requirePatch } from "./bulk/change-many.ts";
 export { type EntryKey, ownerOf, readKey } from "./index/by-key.ts";
-export { backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
+export { answer, backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";
 export { currentView } from "./model/known.ts";
 export { loadEntry } from "./model/resolve.ts";

@@ -14,6 +14,7 @@ import { requireWhole } from "../definition/stored/fence.ts";
 import {
   type Act,
   appendRecord,
+  type EntryWork,
   type ExistingOrb,
   entryDefinitionOf,
   exists,
@@ -35,8 +36,8 @@ import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { isConflict } from "../store/pages.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
-import { beforeJudging, type Closed, catchUp, close, reopen } from "./migrate/gate.ts";
-import { enforce, namesFor, planChange } from "./migrate/impact.ts";
+import { type Before, beforeJudging, type Closed, catchUp, close, reopen, stateNow } from "./migrate/gate.ts";
+import { type Definition, enforce, namesFor, type Plan, planChange } from "./migrate/impact.ts";
 import { reconcileOrb } from "./migrate/reconcile.ts";
 
 export interface OrbTarget {
@@ -48,6 +49,24 @@ export interface OrbTarget {
 export interface Change extends Partial<OrbRecord> {
   /** Set if all writes of entries are blocked until this change is committed. */
   closed?: Closed | undefined;
+}
+
+/** A definition that was found to fit all stored entries. */
+interface Judged {
+  /** Sequence number of the revision before. */
+  head: number;
+  to: Definition & { revision: number };
+  plan: Plan;
+  work: EntryWork;
+  before: Before | null;
+}
+
+/**
+ * State that the attempts of one request share. If a writer took a slow publication for a crashed one, the next attempt
+ * checks only the entries that were written since, instead of all.
+ */
+export interface Attempts {
+  judged?: Judged | undefined;
 }
 
 /** How often a change is decided again because another request has changed the application first. */
@@ -112,9 +131,10 @@ export async function changeOrb(
   target: OrbTarget,
   operation: OrbOperation,
   request: unknown,
-  decide: (head: ExistingOrb) => Promise<Change>,
+  decide: (head: ExistingOrb, attempts: Attempts) => Promise<Change>,
 ): Promise<ExistingOrb> {
   requireOperator(actor, "orbs.write", target.orb);
+  const attempts: Attempts = {};
   const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
   const pauseMs = (attempt: number) => Math.random() * 20 * attempt;
   return retry({ ...ORB_CONFLICTS, pauseMs }, async () => {
@@ -128,7 +148,7 @@ export async function changeOrb(
     if (target.ifMatch !== undefined && target.ifMatch !== head.revision)
       throw revisionMismatch(head.revision);
     const act: Act = { operation, by: actorId(actor), now: deps.clock.now() };
-    const { closed, ...change } = await decide(head);
+    const { closed, ...change } = await decide(head, attempts);
     return appended(deps, target.orb, nextRevision(head, act, change), { head, claim, closed });
   });
 }
@@ -245,6 +265,7 @@ export async function impactOf(
 /**
  * Checks that stored entries fit the new definition. Call this last: it may block writes of entries until the change is
  * committed.
+ * @param attempts of the request; they share what they have found
  * @throws AppError conflict if they do not fit
  */
 export async function activate(
@@ -253,11 +274,38 @@ export async function activate(
   head: ExistingOrb,
   document: OrbDocument,
   force: boolean,
+  attempts: Attempts = {},
 ): Promise<Change> {
   const revision = head.revision + 1;
   const from = await entryDefinitionOf(deps, orb, head);
   if (equal(from.document, document)) return { basis: revision };
   await requireUnusedRoles(deps, from.document, document);
+  const kept = attempts.judged;
+  attempts.judged = undefined;
+  const judged =
+    kept?.head === head.seq && equal(kept.to.document, document)
+      ? { ...kept, before: kept.before && { ...kept.before, ...(await stateNow(deps, orb)) } }
+      : await judge(deps, orb, head, from, document, force);
+  const { to, plan, work, before } = judged;
+  if (before !== null) await catchUp(deps, orb, to, before, plan);
+  const closed = before === null ? undefined : await close(deps, orb, to, before, plan);
+  attempts.judged = judged;
+  const retired = plan.retired.length === 0 ? undefined : plan.retired;
+  const change = { closed, basis: revision, retired, names: to.names };
+  const isIdle = Object.values(work).every((list: unknown[]) => list.length === 0);
+  return isIdle ? change : { ...change, work };
+}
+
+/** Checks all stored entries against the new definition, and does the work that precedes it. */
+async function judge(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+  from: Definition & { revision: number },
+  document: OrbDocument,
+  force: boolean,
+): Promise<Judged> {
+  const revision = head.revision + 1;
   const names = await namesFor(deps, orb, document, from);
   const to = { document, names };
   const before = await beforeJudging(deps, orb, from, to);
@@ -268,10 +316,5 @@ export async function activate(
     retired: head.retired ?? [],
   });
   const work = await enforce(deps, orb, to, revision, plan, before?.fence);
-  if (before !== null) await catchUp(deps, orb, { ...to, revision }, before, plan);
-  const closed = before === null ? undefined : await close(deps, orb, { ...to, revision }, before, plan);
-  const retired = plan.retired.length === 0 ? undefined : plan.retired;
-  const judged = { closed, basis: revision, retired, names };
-  const isIdle = Object.values(work).every((list: unknown[]) => list.length === 0);
-  return isIdle ? judged : { ...judged, work };
+  return { head: head.seq, to: { ...to, revision }, plan, work, before };
 }

@@ -35,10 +35,10 @@ export interface PublishOptions extends OrbTarget {
 
 export function publishOrb(deps: HandlerDeps, actor: Actor, input: PublishOptions): Promise<ExistingOrb> {
   const force = input.force === true;
-  return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head) => {
+  return changeOrb(deps, actor, input, "publish", { publish: true, force }, async (head, attempts) => {
     const status = next(head.status, "publish", head.revision !== head.publishedRevision);
     await requireHandlers(deps, head.document);
-    const judged = await activate(deps, input.orb, head, head.document, force);
+    const judged = await activate(deps, input.orb, head, head.document, force, attempts);
     return { status, publishedRevision: head.revision + 1, summary: ["published"], ...judged };
   });
 }

@@ -163,12 +163,13 @@ function replace(
 ): Promise<ExistingOrb> {
   const publish = input.publish === true;
   const asked = { request, publish, force: input.force === true };
-  return changeOrb(deps, actor, input, operation, asked, async (head): Promise<Change> => {
+  return changeOrb(deps, actor, input, operation, asked, async (head, attempts): Promise<Change> => {
     const document = await documentFor(head);
     const status = next(head.status, publish ? "publish" : "update", true);
     if (publish) await requireHandlers(deps, document);
     const inForce = publish || head.publishedRevision === null;
-    const judged = inForce ? await activate(deps, input.orb, head, document, input.force === true) : {};
+    const { force } = asked;
+    const judged = inForce ? await activate(deps, input.orb, head, document, force, attempts) : {};
     return {
       document,
       status,

@@ -5,6 +5,7 @@ import type { OrbDocumentInput } from "../../shared/definition/document/document
 import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import {
+  answer,
   archiveEntry,
   backfillExisting,
   createEntry,
@@ -245,7 +246,9 @@ describe("a changed definition", () => {
     const homes = [homeOf("CONTENT", "person"), homeOf("CONFIG", "person")];
     expect(await entryCounts(deps, orb.orb, homes)).toEqual([2, 0]);
     const next = evolve({ email: { min: 5 } });
-    expect(await invalidEntries(deps, orb.orb, schemaOf(next))).toMatchObject({
+    const invalid = invalidEntries(deps, schemaOf(next));
+    await answer(deps, orb.orb, homeOf("CONTENT", "person"), [invalid]);
+    expect(invalid.answer).toMatchObject({
       checked: 2,
       invalid: 1,
       examples: [{ id: made[1]?.snapshot.id, errors: [{ path: "/values/email", code: "too_short" }] }],

@@ -379,3 +379,31 @@ test("reads few entries while it blocks writes, even if many were written since 
   expect(begun).toBe(true);
   expect(read).toBeLessThan(many / 2);
 });
+
+test("does not check all entries again after a writer took it for crashed", async () => {
+  const orb = fresh();
+  await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+  const by = await inForce(orb);
+  const many = 60;
+  for (let n = 0; n < many; n++) await write(by, { title: `title ${n}` });
+  let read = 0;
+  const overtaken = once(committing, async () => {
+    await write(by, { title: "late" });
+    read = 0;
+  });
+  const on: TestDeps = {
+    ...overtaken,
+    store: {
+      ...overtaken.store,
+      async getMany(stream, wanted, options) {
+        if (stream === streams.orb(orb)) read += wanted.length;
+        return overtaken.store.getMany(stream, wanted, options);
+      },
+    },
+  };
+  const rule = { convert: { cat: [{ var: "value" }, "!"] } };
+  await publish(orb, withFields(orb, { ...TITLE, type: "text", from: rule }), on);
+  expect((await orbHead(deps, orb))?.revision).toBe(2);
+  expect(read).toBeGreaterThan(0);
+  expect(read).toBeLessThan(many / 2);
+});

@@ -1,4 +1,6 @@
 import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
+import { type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
@@ -6,6 +8,18 @@ import { nullIfMissing, parseEntry, type StoredEntry } from "../model/resolve.ts
 import { ahead, inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;
+/**
+ * Each page of an index is larger than the one before it, up to this number. For each page, the broker counts all
+ * messages of the index, so that small pages of a large index cost more than the entries.
+ */
+const LARGEST_PAGE = 4_000;
+const GROWTH = 4;
+/** Reading all entries takes many requests. If a busy broker answers one of them too late, it is sent again. */
+const TOO_LATE: RetryPolicy = {
+  attempts: 3,
+  after: (error) => error instanceof AppError && error.kind === "timeout",
+  pauseMs: (attempt) => 200 * 2 ** attempt,
+};
 
 /**
  * Yields pages of existing entries, oldest first. May miss entries that are created during the scan.
@@ -18,7 +32,7 @@ export async function* scanEntries(
   upTo?: number,
 ): AsyncGenerator<StoredEntry[]> {
   const filter = home === undefined ? subjects.orbIndex(orb) : subjects.schemaIndex({ orb, ...home });
-  yield* walk(deps, orb, { filter, fromSeq: 1, maxBytes: indexBytes(ENTRIES_PER_PAGE), upTo });
+  yield* walk(deps, orb, { filter, fromSeq: 1, largest: LARGEST_PAGE, maxBytes: indexBytes, upTo });
 }
 
 /**
@@ -36,7 +50,8 @@ export async function* entriesSince(
   yield* walk(deps, orb, {
     filter: subjects.schemaLogs({ orb, ...home }),
     fromSeq: seq + 1,
-    maxBytes: READ_BYTES,
+    largest: ENTRIES_PER_PAGE,
+    maxBytes: () => READ_BYTES,
     deleted,
   });
 }
@@ -51,11 +66,21 @@ async function* walk(
   orb: string,
   {
     filter,
+    largest,
     maxBytes,
     upTo,
     deleted = false,
     ...start
-  }: { filter: string; fromSeq: number; maxBytes: number; upTo?: number | undefined; deleted?: boolean },
+  }: {
+    filter: string;
+    fromSeq: number;
+    /** Maximum messages of a page. */
+    largest: number;
+    /** Returns the maximum bytes of a page. */
+    maxBytes: (messages: number) => number;
+    upTo?: number | undefined;
+    deleted?: boolean;
+  },
 ): AsyncGenerator<StoredEntry[]> {
   const stream = streams.orb(orb);
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
@@ -63,21 +88,29 @@ async function* walk(
   // Ask the leader for the last sequence number, because a replica may not have the newest entries yet.
   const newest = await nullIfMissing(deps.store.get(stream, filter));
   if (newest !== null && newest.seq < start.fromSeq) return;
-  const page = async (fromSeq: number) =>
-    (await nullIfMissing(
-      deps.store.scan(stream, filter, { fromSeq, limit: ENTRIES_PER_PAGE, maxBytes }),
-    )) ?? { messages: [], pending: 0 };
+  let next = ENTRIES_PER_PAGE;
+  const page = async (fromSeq: number) => {
+    const limit = next;
+    next = Math.min(largest, GROWTH * limit);
+    const options = { fromSeq, limit, maxBytes: maxBytes(limit) };
+    const found = retry(TOO_LATE, () => deps.store.scan(stream, filter, options));
+    return (await nullIfMissing(found)) ?? { messages: [], pending: 0 };
+  };
   const pages = scanPages(page, { fromSeq: start.fromSeq, until: newest?.seq ?? 0 });
   for await (const messages of ahead(pages)) {
     const some = messages.filter((message) => message.size > 0).map(({ subject }) => logIn(subject));
     const logs = [...new Set(some)];
     const read = (some: readonly string[], maxBytes: number) =>
-      store.getMany(stream, some, { maxBytes, ...(upTo === undefined ? {} : { upTo }) });
-    for await (const { wanted, result } of inBatches(budget, logs, read)) {
-      const entries = wanted.map((log) => parseEntry(result.get(log)));
-      yield entries.filter(
-        (entry): entry is StoredEntry => entry !== null && (deleted || entry.head.status !== "DELETED"),
+      retry(TOO_LATE, () =>
+        store.getMany(stream, some, { maxBytes, ...(upTo === undefined ? {} : { upTo }) }),
       );
+    for (let at = 0; at < logs.length; at += ENTRIES_PER_PAGE) {
+      for await (const { wanted, result } of inBatches(budget, logs.slice(at, at + ENTRIES_PER_PAGE), read)) {
+        const entries = wanted.map((log) => parseEntry(result.get(log)));
+        yield entries.filter(
+          (entry): entry is StoredEntry => entry !== null && (deleted || entry.head.status !== "DELETED"),
+        );
+      }
     }
   }
 }

@@ -28,8 +28,9 @@ import {
 import { changeEntry } from "../write/change.ts";
 import type { Decision, State } from "../write/change-write.ts";
 import { statusOf } from "../write/update.ts";
+import { inParallel } from "./parallel.ts";
 import type { LossyEntries } from "./publishing.ts";
-import { changedEntries, inParallel, LossList, type StepOf } from "./steps.ts";
+import { changedEntries, LossList, type StepOf } from "./steps.ts";
 
 /** The schemas and the fields that take part. */
 interface Parts {

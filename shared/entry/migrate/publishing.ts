@@ -20,6 +20,7 @@ import type { StoredSnapshot } from "../model/snapshot.ts";
 import { neededFaults } from "../values/needed.ts";
 import { fenced, moveEntries } from "../write/move.ts";
 import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "./backfill.ts";
+import { inOrder } from "./parallel.ts";
 
 /**
  * Up to this number, entries are counted one by one. Beyond it, the size of the index is used, which may include
@@ -68,7 +69,6 @@ const NAMED = 50;
 /**
  * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and again
  * afterwards for entries that were written between the two.
- * @param options.dryRun only searches for duplicates of unique values
  * @param options.since reads only entries that were written after this sequence number
  * @param options.upTo reads the entries as they were at this sequence number
  * @param options.fresh indexes that are new. Entries may still store keys of an erased index with that name; these keys
@@ -78,7 +78,7 @@ export async function backfillExisting(
   deps: Deps,
   context: OrbContext,
   schema: CompiledSchema,
-  options: { dryRun?: boolean; since?: number; upTo?: number | undefined; fresh?: ReadonlySet<string> } = {},
+  options: { since?: number; upTo?: number | undefined; fresh?: ReadonlySet<string> } = {},
 ): Promise<Claimed> {
   const { home } = schema;
   const { orb } = context;
@@ -86,39 +86,56 @@ export async function backfillExisting(
     options.since === undefined
       ? scanEntries(deps, orb, home, options.upTo)
       : entriesSince(deps, orb, home, options.since);
-  const holders = new Map<string, Set<string>>();
+  const holders = new Holders();
   const missing: MissingKey[] = [];
   let entries = 0;
   let words = 0;
   for await (const page of ahead(pages)) {
     const missingWords: MissingKey[] = [];
     entries += page.length;
-    for (const stored of page) {
-      const entry = namedEntry(context.compiled, stored);
-      const keys = await keysOf(deps, context, schema, entry);
-      // Older versions allowed two entries to have the same unique value in different spellings. Such entries must not
-      // block the new definition.
-      for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
-      for (const key of keys) {
-        if (!isUniqueKey(key)) continue;
-        const ids = holders.get(key);
-        if (ids === undefined) holders.set(key, new Set([entry.head.id]));
-        else ids.add(entry.head.id);
-      }
+    const found = await inOrder(page, (stored) => neededKeys(deps, context, schema, stored));
+    for (const { entry, keys } of found) {
+      holders.add(entry.head.id, keys);
       for (const one of missingKeys(entry, keys, options.fresh))
         (isWordKey(one.key) ? missingWords : missing).push(one);
     }
     // Write the words of each page immediately, because the words of all entries together would take too much memory.
     // If the publication of the definition fails afterwards, these extra words do no harm.
-    if (options.dryRun !== true) words += await backfillWords(deps, context, missingWords);
+    words += await backfillWords(deps, context, missingWords);
   }
-  const duplicates = duplicatesIn(
-    schema,
-    [...holders].filter(([, ids]) => ids.size > 1),
-  );
-  if (duplicates.length > 0 || options.dryRun === true) return { entries, written: words, duplicates };
+  const duplicates = duplicatesIn(schema, holders.shared);
+  if (duplicates.length > 0) return { entries, written: words, duplicates };
   const { written, shared } = await backfillKeys(deps, context, schema, missing, options.fresh);
   return { entries, written: words + written, duplicates: duplicatesIn(schema, [...shared]) };
+}
+
+/** The entries that have each unique value. */
+class Holders {
+  readonly #ids = new Map<string, Set<string>>();
+
+  add(id: string, keys: Iterable<string>): void {
+    for (const key of keys) {
+      if (!isUniqueKey(key)) continue;
+      const ids = this.#ids.get(key);
+      if (ids === undefined) this.#ids.set(key, new Set([id]));
+      else ids.add(id);
+    }
+  }
+
+  /** The values that several entries have. */
+  get shared(): [string, Set<string>][] {
+    return [...this.#ids].filter(([, ids]) => ids.size > 1);
+  }
+}
+
+/** Returns the index keys that a stored entry needs. */
+async function neededKeys(deps: Deps, context: OrbContext, schema: CompiledSchema, stored: StoredEntry) {
+  const entry = namedEntry(context.compiled, stored);
+  const keys = await keysOf(deps, context, schema, entry);
+  // Older versions allowed two entries to have the same unique value in different spellings. Such entries must not
+  // block the new definition.
+  for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
+  return { entry, keys };
 }
 
 function duplicatesIn(
@@ -186,27 +203,57 @@ async function revisionsOf(deps: Deps, entry: StoredEntry): Promise<StoredSnapsh
   return live === null ? [head] : [head, live];
 }
 
+/** A question about the stored entries of a schema. */
+export interface Question<T> {
+  /**
+   * Looks at an entry. Calls for several entries run in parallel.
+   * @param revisions its newest revision and, if it is another one, the published one
+   * @returns adds what was seen to the answer; called in the order of the entries
+   */
+  see(entry: StoredEntry, revisions: readonly StoredSnapshot[]): Promise<() => void>;
+  /** The answer, once all entries were seen. */
+  readonly answer: T;
+}
+
 /**
- * Counts the entries that have a value of a field.
- * @param fields for each field, its stored names
+ * Answers questions about the entries of a schema. Reads the entries once for all questions.
+ * @param since reads only entries that were written after this sequence number
  */
-export async function valuesStored<T>(
+export async function answer(
   deps: Deps,
   orb: string,
   home: Home,
-  fields: ReadonlyMap<T, readonly string[]>,
-): Promise<Map<T, number>> {
+  questions: readonly Question<unknown>[],
+  since?: number,
+): Promise<void> {
+  if (questions.length === 0) return;
+  const pages = since === undefined ? scanEntries(deps, orb, home) : entriesSince(deps, orb, home, since);
+  for await (const page of ahead(pages)) {
+    const seen = await inOrder(page, async (entry) => {
+      const revisions = await revisionsOf(deps, entry);
+      return Promise.all(questions.map((question) => question.see(entry, revisions)));
+    });
+    for (const add of seen.flat()) add();
+  }
+}
+
+/**
+ * How many entries have a value of a field?
+ * @param fields for each field, its stored names
+ */
+export function valuesStored<T>(fields: ReadonlyMap<T, readonly string[]>): Question<Map<T, number>> {
   const counts = new Map([...fields.keys()].map((field) => [field, 0]));
   const names = [...new Set([...fields.values()].flat())];
-  for await (const page of scanEntries(deps, orb, home)) {
-    for (const entry of page) {
-      const revisions = await revisionsOf(deps, entry);
+  return {
+    answer: counts,
+    async see(_entry, revisions) {
       const present = new Set(revisions.flatMap((one) => namesWithValue(one, names)));
-      for (const [field, stored] of fields)
-        if (stored.some((name) => present.has(name))) counts.set(field, (counts.get(field) ?? 0) + 1);
-    }
-  }
-  return counts;
+      return () => {
+        for (const [field, stored] of fields)
+          if (stored.some((name) => present.has(name))) counts.set(field, (counts.get(field) ?? 0) + 1);
+      };
+    },
+  };
 }
 
 /** Entries that would lose a value, because a field changes its type. */
@@ -216,57 +263,65 @@ export interface LossyEntries {
   examples: { id: string; reason: string }[];
 }
 
-/**
- * Finds the entries whose values cannot be converted to the types of a definition, by the names of the fields.
- * @param since reads only entries that were written after this sequence number
- */
-export async function lossyEntries(
-  deps: Deps,
-  orb: string,
-  schema: CompiledSchema,
-  since?: number,
-): Promise<Map<string, LossyEntries>> {
+/** Which values cannot be converted to the types of a definition? The answer is by the names of the fields. */
+export function lossyEntries(schema: CompiledSchema): Question<Map<string, LossyEntries>> {
   const found = new Map<string, LossyEntries>();
-  const pages =
-    since === undefined ? scanEntries(deps, orb, schema.home) : entriesSince(deps, orb, schema.home, since);
-  for await (const page of pages) {
-    for (const entry of page) {
-      const revisions = await revisionsOf(deps, entry);
+  return {
+    answer: found,
+    async see({ head }, revisions) {
       const lost = new Map(
         revisions.flatMap((one) => unconverted(schema, one).map(({ field, reason }) => [field, reason])),
       );
-      for (const [field, reason] of lost) {
-        const all = found.get(field) ?? { entries: 0, examples: [] };
-        found.set(field, all);
-        all.entries++;
-        if (all.examples.length < NAMED) all.examples.push({ id: entry.head.id, reason });
-      }
-    }
-  }
-  return found;
+      return () => {
+        for (const [field, reason] of lost) {
+          const all = found.get(field) ?? { entries: 0, examples: [] };
+          found.set(field, all);
+          all.entries++;
+          if (all.examples.length < NAMED) all.examples.push({ id: head.id, reason });
+        }
+      };
+    },
+  };
 }
 
-/** Returns how many stored entries break the rules of the new definition, so that their next write would fail. */
-export async function invalidEntries(
+/** Which unique values do several entries share? */
+export function sharedValues(
   deps: Deps,
-  orb: string,
+  context: OrbContext,
   schema: CompiledSchema,
-): Promise<InvalidEntries> {
+): Question<readonly Duplicate[]> {
+  const holders = new Holders();
+  return {
+    get answer() {
+      return duplicatesIn(schema, holders.shared);
+    },
+    async see(stored) {
+      const { entry, keys } = await neededKeys(deps, context, schema, stored);
+      return () => holders.add(entry.head.id, keys);
+    },
+  };
+}
+
+/** How many entries break the rules of the new definition, so that their next write would fail? */
+export function invalidEntries(deps: Deps, schema: CompiledSchema): Question<InvalidEntries> {
   const result: InvalidEntries = { checked: 0, invalid: 0, examples: [] };
-  for await (const page of scanEntries(deps, orb, schema.home)) {
-    for (const stored of page) {
+  return {
+    answer: result,
+    async see(stored) {
+      if (result.checked >= CHECKED) return () => {};
       const head = withNames(schema, stored.head);
-      if (result.checked >= CHECKED) return result;
-      result.checked++;
       const checked = validateValues(schema, storedInput(schema, head.values), {
         existing: head.values as Values,
       });
       const faults = neededFaults(deps.clock, schema, checked);
-      if (faults.length === 0) continue;
-      result.invalid++;
-      if (result.examples.length < EXAMPLES)
-        result.examples.push({ id: head.id, errors: faults.slice(0, 10) });
-    }
-  }
-  return result;
+      return () => {
+        if (result.checked >= CHECKED) return;
+        result.checked++;
+        if (faults.length === 0) return;
+        result.invalid++;
+        if (result.examples.length < EXAMPLES)
+          result.examples.push({ id: head.id, errors: faults.slice(0, 10) });
+      };
+    },
+  };
 }

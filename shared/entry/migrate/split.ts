@@ -27,8 +27,9 @@ import { deleteEntry } from "../write/delete.ts";
 import { restoreEntry, unpublishEntry } from "../write/lifecycle.ts";
 import { retryOnConflict } from "../write/retry.ts";
 import { updateEntry } from "../write/update.ts";
+import { inParallel } from "./parallel.ts";
 import type { LossyEntries } from "./publishing.ts";
-import { changedEntries, inParallel, LossList, type StepOf } from "./steps.ts";
+import { changedEntries, LossList, type StepOf } from "./steps.ts";
 
 /** A revision of an entry to make. */
 interface Side {

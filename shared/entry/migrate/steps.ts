@@ -15,23 +15,6 @@ export interface StepOf {
   to: OrbContext;
 }
 
-/** Entries that are written at the same time. */
-const PARALLEL = 16;
-
-/** Does work for each item. After a failure, begins no further one. */
-export async function inParallel<T>(items: readonly T[], work: (item: T) => Promise<unknown>): Promise<void> {
-  let next = 0;
-  const some = async () => {
-    try {
-      for (let item = items[next++]; item !== undefined; item = items[next++]) await work(item);
-    } catch (error) {
-      next = items.length;
-      throw error;
-    }
-  };
-  await Promise.all(Array.from({ length: PARALLEL }, some));
-}
-
 /** Yields entries that were written after a sequence number, each once in a page, also those that were deleted. */
 export async function* changedEntries(
   deps: Deps,

@@ -61,14 +61,16 @@ export async function beforeJudging(
   const needsFence = (change: PlacedChange) =>
     needsNone(change) || change.severity === "claim" || change.mayLose === true;
   if (!changes.some(needsFence)) return null;
-  const [info, reopened, live] = await Promise.all([
-    deps.store.streamInfo(streams.orb(orb)),
-    lastReopening(deps, orb),
-    liveRecord(deps, orb),
-  ]);
+  const [info, state] = await Promise.all([deps.store.streamInfo(streams.orb(orb)), stateNow(deps, orb)]);
   // The creation of the application was interrupted before its stream was created.
   if (info === null) await createOrbStream(deps, orb);
-  return { seq: info?.state.last_seq ?? 0, reopened, fence: live?.record.fence };
+  return { seq: info?.state.last_seq ?? 0, ...state };
+}
+
+/** Returns what the commit of a publication expects unchanged. Call it before the entries are checked. */
+export async function stateNow(deps: Deps, orb: string): Promise<Pick<Before, "reopened" | "fence">> {
+  const [reopened, live] = await Promise.all([lastReopening(deps, orb), liveRecord(deps, orb)]);
+  return { reopened, fence: live?.record.fence };
 }
 
 /** Rounds of {@link catchUp}, and how many milliseconds the last one may take. */
@@ -138,6 +140,8 @@ export async function close(
   try {
     await Promise.all([...empty.values()].map((home) => requireUnwritten(deps, orb, home, before.seq)));
     await delta.check(fence, before.checked ?? before.seq);
+    // If writers unblocked writes during the check, their writes follow the fence.
+    before.checked = fence.seq;
   } catch (error) {
     await reopen(deps, orb);
     throw error;

@@ -25,14 +25,18 @@ import {
   invalidEntries,
   type LossyEntries,
   lossyEntries,
+  type Question,
+  sharedValues,
   valuesStored,
 } from "../../entry/migrate/publishing.ts";
+import type { OrbContext } from "../../entry/model/resolve.ts";
 import { firstChanges } from "../../entry/ordered/built.ts";
 import { indexesOf } from "../../entry/ordered/remove.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { streams } from "../../store/subjects.ts";
 import { examineSteps, type Stepping } from "./steps.ts";
+import { Survey } from "./survey.ts";
 
 /** A definition that is to be activated: a document and the names in stored data. */
 export interface Definition {
@@ -132,37 +136,23 @@ export async function planChange(
   const context = { orb, revision: options.revision, compiled: after };
   // A removal that may be a rename is no loss if no entry has a value.
   const asked = placed.filter(({ candidates }) => candidates !== undefined);
-  await countValues(deps, orb, options.examine ? placed : asked);
-  for (const change of asked) if (change.values === 0) change.refused = false;
-  await refuseLosses(
-    deps,
-    orb,
+  const survey = new Survey();
+  const values = countValues(survey, options.examine ? placed : asked);
+  const losses = findLosses(
+    survey,
     after,
     placed.filter(({ entries }) => entries > 0),
   );
+  const examined = options.examine ? examine(deps, survey, context, { placed, claims }) : undefined;
+  await survey.answer(deps, orb);
+  values();
+  for (const change of asked) if (change.values === 0) change.refused = false;
+  losses();
   const steps = await examineSteps(deps, orb, placed, { from, to, retired });
-  const changes = placed.map(shown);
-  const impact: Impact = { changes, duplicates: [], invalid: [] };
-  if (options.examine) {
-    for (const schema of claims) {
-      const { duplicates } = await backfillExisting(deps, context, schema, { dryRun: true });
-      impact.duplicates.push(
-        ...duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one })),
-      );
-    }
-    const tightened = new Set(
-      changes
-        .filter((c) => c.severity === "tightened" && c.entries > 0)
-        .map((c) => `${c.module}/${c.schema}`),
-    );
-    for (const place of tightened) {
-      const [module = "", schema = ""] = place.split("/");
-      const compiled = after.schema(module, schema);
-      if (compiled !== undefined) {
-        impact.invalid.push({ module, schema, ...(await invalidEntries(deps, orb, compiled)) });
-      }
-    }
-  }
+  const impact: Impact = {
+    changes: placed.map(shown),
+    ...(examined?.() ?? { duplicates: [], invalid: [] }),
+  };
   const work: EntryWork = {
     claims: claims.map(({ home }) => home),
     moves: movesOf(before, after, placed),
@@ -171,6 +161,40 @@ export async function planChange(
   };
   const left = retiredAfter(from.document, retired, to.document, counts, names);
   return { impact, placed, work, claims, retired: left, steps };
+}
+
+/** Adds what only a dry run asks. Returns a function that returns the answers. */
+function examine(
+  deps: Deps,
+  survey: Survey,
+  context: OrbContext,
+  { placed, claims }: Pick<Plan, "placed" | "claims">,
+): () => Pick<Impact, "duplicates" | "invalid"> {
+  const shared = claims
+    .filter(({ unique }) => unique.length > 0)
+    .map((schema) => ({
+      place: { module: schema.module, schema: schema.id },
+      question: survey.add(schema.home, sharedValues(deps, context, schema)),
+    }));
+  const tightened = new Set(
+    placed
+      .filter(({ severity, entries }) => severity === "tightened" && entries > 0)
+      .map(({ module, schema }) => context.compiled.schema(module, schema)),
+  );
+  const checked = [...tightened].flatMap((schema) =>
+    schema === undefined
+      ? []
+      : [
+          {
+            place: { module: schema.module, schema: schema.id },
+            question: survey.add(schema.home, invalidEntries(deps, schema)),
+          },
+        ],
+  );
+  return () => ({
+    duplicates: shared.flatMap(({ place, question }) => question.answer.map((one) => ({ ...place, ...one }))),
+    invalid: checked.map(({ place, question }) => ({ ...place, ...question.answer })),
+  });
 }
 
 /**
@@ -185,7 +209,10 @@ export async function requireLossless(
   since: number,
 ): Promise<void> {
   const changes = placed.map((change) => ({ ...change }));
-  await refuseLosses(deps, orb, compiled, changes, since);
+  const survey = new Survey();
+  const losses = findLosses(survey, compiled, changes);
+  await survey.answer(deps, orb, since);
+  losses();
   requireAccepted({ ...impact, changes: changes.map(shown) });
 }
 
@@ -292,51 +319,54 @@ export async function claimValues(
   }
 }
 
-/** For each change of a field, adds the number of entries that have a value for the field. Reads each schema once. */
-async function countValues(deps: Deps, orb: string, changes: readonly PlacedItem[]): Promise<void> {
+/**
+ * Asks for each change of a field how many entries have a value for the field.
+ * @returns adds the numbers to the changes
+ */
+function countValues(survey: Survey, changes: readonly PlacedItem[]): () => void {
   const ofFields = changes.filter(({ field, entries }) => field !== undefined && entries > 0);
-  for (const group of Map.groupBy(ofFields, ({ home }) => homeKey(home)).values()) {
-    const values = await valuesOf(deps, orb, group);
-    for (const change of group) change.values = values.get(change) ?? 0;
-  }
+  const groups = [...Map.groupBy(ofFields, ({ home }) => homeKey(home)).values()].map((group) => ({
+    group,
+    question: askValues(survey, group),
+  }));
+  return () => {
+    for (const { group, question } of groups)
+      for (const change of group) change.values = question?.answer.get(change) ?? 0;
+  };
 }
 
-/** Returns how many entries have a value of the field of each change. @param changes changes of one schema */
-async function valuesOf<T extends PlacedChange>(
-  deps: Deps,
-  orb: string,
+/** Asks how many entries have a value of the field of each change. @param changes changes of one schema */
+function askValues<T extends PlacedChange>(
+  survey: Survey,
   changes: readonly T[],
-): Promise<Map<T, number>> {
+): Question<Map<T, number>> | undefined {
   const [first] = changes;
   const fields = new Map(
     changes.flatMap((change) => (change.roots === undefined ? [] : [[change, change.roots] as const])),
   );
-  return first === undefined || fields.size === 0
-    ? new Map<T, number>()
-    : valuesStored(deps, orb, first.home, fields);
+  return first === undefined || fields.size === 0 ? undefined : survey.add(first.home, valuesStored(fields));
 }
 
-/** Finds the entries that would lose a value by a conversion, and refuses the changes that concern them. */
-async function refuseLosses(
-  deps: Deps,
-  orb: string,
-  compiled: CompiledOrb,
-  changes: readonly PlacedItem[],
-  since?: number,
-): Promise<void> {
+/**
+ * Asks for the entries that would lose a value by a conversion.
+ * @returns refuses the changes that concern such entries
+ */
+function findLosses(survey: Survey, compiled: CompiledOrb, changes: readonly PlacedItem[]): () => void {
   // Steps look for losses of their own.
   const unsure = changes.filter(({ mayLose, step }) => mayLose === true && step === undefined);
-  for (const [home, group] of Map.groupBy(unsure, (change) => homeKey(change.home))) {
+  const groups = [...Map.groupBy(unsure, (change) => homeKey(change.home))].flatMap(([home, group]) => {
     const schema = compiled.byHome.get(home);
-    if (schema === undefined) continue;
-    const found = await lossyEntries(deps, orb, schema, since);
-    for (const change of group) {
-      const lossy = found.get(change.field ?? "");
-      if (lossy === undefined) continue;
-      change.lossy = lossy;
-      change.refused = true;
-    }
-  }
+    return schema === undefined ? [] : [{ group, question: survey.add(schema.home, lossyEntries(schema)) }];
+  });
+  return () => {
+    for (const { group, question } of groups)
+      for (const change of group) {
+        const lossy = question.answer.get(change.field ?? "");
+        if (lossy === undefined) continue;
+        change.lossy = lossy;
+        change.refused = true;
+      }
+  };
 }
 
 /**
@@ -350,13 +380,15 @@ async function returning(
   stored: (change: PlacedChange) => number,
 ): Promise<[PlacedChange, number][]> {
   const places = Map.groupBy(changes, ({ home }) => homeKey(home));
-  const out: [PlacedChange, number][] = [];
-  for (const group of places.values()) {
-    const values = await valuesOf(deps, orb, group);
-    for (const change of group)
-      out.push([change, change.field === undefined ? stored(change) : (values.get(change) ?? 0)]);
-  }
-  return out;
+  const survey = new Survey();
+  const groups = [...places.values()].map((group) => ({ group, question: askValues(survey, group) }));
+  await survey.answer(deps, orb);
+  return groups.flatMap(({ group, question }) =>
+    group.map((change): [PlacedChange, number] => [
+      change,
+      change.field === undefined ? stored(change) : (question?.answer.get(change) ?? 0),
+    ]),
+  );
 }
 
 /**
