@@ -179,9 +179,10 @@ async function begun(
   view: ListView,
   { params, lastEventId, set }: LiveRequest,
   state: StreamState,
+  turn: () => Promise<() => void>,
 ): Promise<{ list: FollowedList; beginning: Beginning }> {
   if (set !== undefined) {
-    const list = new SetList(lists.hub, view, set);
+    const list = new SetList(lists.hub, view, set, turn);
     return { list, beginning: { snapshot: await list.snapshot() } };
   }
   const list = await lists.listOf(deps, view, params, state.created);
@@ -213,8 +214,9 @@ export async function serveLiveList(
   try {
     const state = await hub.source.state(stream);
     // A snapshot takes memory until it is sent, so limit how many each user may load at the same time.
-    sent = await hub.pageTurn(userId, admin);
-    const { list, beginning } = await begun(lists, deps, view, request, state);
+    const turn = () => hub.pageTurn(userId, admin);
+    sent = await turn();
+    const { list, beginning } = await begun(lists, deps, view, request, state, turn);
     if (!("snapshot" in beginning)) sent();
     const done = sent;
     return {

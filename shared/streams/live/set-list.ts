@@ -41,6 +41,7 @@ export class SetList implements FollowedList, Listener {
   readonly #hub: Hub;
   readonly #view: ListView;
   readonly #set: SetOfList;
+  readonly #turn: () => Promise<() => void>;
   #tails: Tail<Step>[] = [];
   #follower: ListFollower | undefined;
   #attached = false;
@@ -52,10 +53,15 @@ export class SetList implements FollowedList, Listener {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #isReading = false;
 
-  constructor(hub: Hub, view: ListView, set: SetOfList) {
+  /**
+   * @param turn waits until the client's user may load another list; see {@link Hub.pageTurn}. The caller takes the turn
+   *   of the snapshot
+   */
+  constructor(hub: Hub, view: ListView, set: SetOfList, turn: () => Promise<() => void>) {
     this.#hub = hub;
     this.#view = view;
     this.#set = set;
+    this.#turn = turn;
   }
 
   /** Reads the whole list. Call this once, before the response begins. */
@@ -126,6 +132,10 @@ export class SetList implements FollowedList, Listener {
     this.#follower?.end(reason);
   }
 
+  get #isFollowed(): boolean {
+    return this.#follower !== undefined;
+  }
+
   #plan(): void {
     const now = this.#hub.now();
     this.#due = READ_AT.map((ms) => now + ms);
@@ -144,14 +154,19 @@ export class SetList implements FollowedList, Listener {
     if (this.#isReading || this.#follower === undefined) return;
     this.#isReading = true;
     this.#due.shift();
+    let done: (() => void) | undefined;
     try {
-      this.#tell(...(await this.#differences()));
+      // One write concerns all clients that follow the set, and each of them loads a whole list.
+      done = await this.#turn();
+      if (this.#isFollowed) this.#tell(...(await this.#differences()));
     } catch (error) {
-      const isLost =
-        error instanceof AppError && ["not_found", "forbidden", "unauthenticated"].includes(error.kind);
-      if (isLost) this.#tell([], "access_changed");
+      const kind = error instanceof AppError ? error.kind : undefined;
+      if (kind === "too_many") this.#plan();
+      else if (kind === "not_found" || kind === "forbidden" || kind === "unauthenticated")
+        this.#tell([], "access_changed");
       else this.#follower?.end("broker_lost");
     } finally {
+      done?.();
       // Many writes in a row are read together.
       this.#timer = setTimeout(() => {
         this.#isReading = false;
