@@ -8,7 +8,7 @@ let token: string;
 const ENTRIES = "/api/admin/orbs/shop/entries";
 
 beforeAll(async () => {
-  platform = await sharedPlatform();
+  platform = await sharedPlatform({});
   token = await adminToken(platform);
   await installOrb(platform.operatorStore(), SHOP);
 });
