@@ -149,7 +149,8 @@ function addUndo(place: ChangeRoutes): void {
     const found = await publishedWith(c.var.deps, caller, context, tokenId);
     const { sets, more, tooFar } = found;
     const title = `Take back: API token ${tokenId}`.slice(0, LONGEST.title);
-    const input = { sets, title, token: tokenId, after, nothing: tooFar };
+    const cursorOf = (next: number) => writeCursor(kind, next);
+    const input = { sets, title, token: tokenId, after, nothing: tooFar, cursorOf };
     const { set, isWhole, next } = await undoSets(c.var.deps, caller, context, input);
     c.header("etag", revisionTag(set.revision));
     c.header("location", `${all.replace("{orbId}", orbId)}/${set.id}`);

@@ -2,6 +2,7 @@
 import { describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
 import { contentOf } from "../../shared/changes/content/content.ts";
+import type { SearchLimits } from "../../shared/changes/content/direct.ts";
 import { publishSet } from "../../shared/changes/content/publish.ts";
 import { revertSet } from "../../shared/changes/content/revert.ts";
 import { undoSets } from "../../shared/changes/content/undo.ts";
@@ -19,6 +20,7 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
+import { AppError } from "../../shared/kernel/errors.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { admin, callerIn, failureOf, fileOrb, storedValues } from "../support/entries.ts";
 
@@ -38,9 +40,16 @@ async function product(by: Actor, values: object = {}, publish = true): Promise<
 const write = (by: Actor, id: string, values: object, publish = true) =>
   updateEntry(deps, by, { ...context, id, values, merge: true, publish });
 const publish = (set: string, by: Actor = admin) => publishSet(deps, by, { ...context, set });
-async function undone(token: string, after?: number) {
+async function undone(token: string, after?: number, limits?: SearchLimits) {
   const { sets, more, tooFar: nothing } = await publishedWith(deps, caller, orb, token);
-  const made = await undoSets(deps, caller, orb, { sets, title: "Undo", token, nothing, after });
+  const made = await undoSets(deps, caller, orb, {
+    sets,
+    title: "Undo",
+    token,
+    nothing,
+    after,
+    limits,
+  });
   return { ...made, more: more || !made.isWhole };
 }
 const headOf = async (id: string) => (await loadEntry(deps, "shop", id))?.head;
@@ -140,6 +149,33 @@ describe("the undo of a token takes back direct writes", () => {
     const { set } = await undone("d4");
     expect((await failureOf(publish(set.id))).code).toBe("change_conflict");
     expect(await valuesOf(same)).toMatchObject({ count: 3 });
+  });
+
+  it.each([
+    { entries: 20, bytes: Number.POSITIVE_INFINITY },
+    { entries: Number.POSITIVE_INFINITY, bytes: 1 },
+  ])("behind many drafts, in several requests ($entries entries, $bytes bytes each)", async (limits) => {
+    const name = `d-far-${limits.bytes}`;
+    const bot = agent(name);
+    const id = await product(admin);
+    await write(bot, id, { title: { en: "New" } });
+    for (let n = 0; n < 40; n++) await product(bot, {}, false);
+    let [after, requests]: [number | undefined, number] = [undefined, 0];
+    for (;;) {
+      requests++;
+      const outcome: { set: { id: string } } | AppError = await undone(name, after, limits).catch(
+        (error: AppError) => error,
+      );
+      if (!(outcome instanceof AppError)) {
+        await publish(outcome.set.id);
+        break;
+      }
+      const place: string | undefined = /cursor=(\d+)$/.exec(outcome.message)?.[1];
+      expect([outcome.code, place]).toEqual(["change_empty", expect.any(String)]);
+      after = Number(place);
+    }
+    expect(requests).toBeGreaterThan(1);
+    expect((await valuesOf(id)).title).toEqual({ en: "Old" });
   });
 
   it("reads what the token wrote, however much is stored, and a mark for each entry is enough", async () => {

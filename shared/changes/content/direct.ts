@@ -14,8 +14,15 @@ import type { Before, Item, VersionAct } from "./content.ts";
 const REVISIONS = 200;
 /** Entries whose revisions are read at the same time. */
 const AT_ONCE = 16;
-/** Maximum number of entries that a search looks at. */
-const MOST_LOOKED_AT = 5_000;
+/** How much a search reads before it ends with the place where the next one goes on. */
+export interface SearchLimits {
+  /** Maximum number of entries. */
+  entries: number;
+  /** Bytes of revisions after which it begins no further ones. */
+  bytes: number;
+}
+
+const LIMITS: SearchLimits = { entries: 5_000, bytes: 64 * 1024 * 1024 };
 
 /** What decides on what a write did with an entry. */
 type State = Pick<
@@ -34,12 +41,16 @@ export class TokenWrites {
   readonly #deps: Pick<Deps, "store">;
   readonly #orb: string;
   readonly #token: string;
+  readonly #limits: SearchLimits;
   readonly #known = new Map<string, Promise<boolean>>();
+  /** Bytes of revisions read so far. */
+  #bytes = 0;
 
-  constructor(deps: Pick<Deps, "store">, orb: string, token: string) {
+  constructor(deps: Pick<Deps, "store">, orb: string, token: string, limits = LIMITS) {
     this.#deps = deps;
     this.#orb = orb;
     this.#token = token;
+    this.#limits = limits;
   }
 
   /**
@@ -56,7 +67,9 @@ export class TokenWrites {
     const seen = new Set<string>();
     let last: number | undefined;
     for await (const { places, seq } of this.#marks(search.after)) {
-      if (items.size >= search.most || seen.size >= MOST_LOOKED_AT) return { items, next: last ?? null };
+      const isOver =
+        items.size >= search.most || seen.size >= this.#limits.entries || this.#bytes >= this.#limits.bytes;
+      if (isOver && last !== undefined) return { items, next: last };
       const fresh = places.filter(({ id }) => !seen.has(id));
       for (const { id } of fresh) seen.add(id);
       for (let at = 0; at < fresh.length; at += AT_ONCE) {
@@ -108,6 +121,7 @@ export class TokenWrites {
       store.scan(streams.orb(this.#orb), subjects.entryLog(address), { fromSeq, ...page });
     for await (const messages of scanPages(read))
       for (const message of messages) {
+        this.#bytes += message.size;
         const snapshot = snapshotOf(message);
         if (snapshot === null) {
           // A purge has erased the history.

@@ -12,7 +12,7 @@ import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { ChangeSet } from "../record/record.ts";
 import { addressOfItem, type Item, MOST_ENTRIES } from "./content.ts";
-import { TokenWrites } from "./direct.ts";
+import { type SearchLimits, TokenWrites } from "./direct.ts";
 import { mergeContent } from "./publication.ts";
 import { inEffect, nothingLeft, openReverting, type Taken, takenOf } from "./revert.ts";
 
@@ -26,6 +26,10 @@ export interface UndoInput {
   nothing?: AppError | undefined;
   /** Where an earlier search for writes without a set ended. */
   after?: number | undefined;
+  /** Default: those of {@link TokenWrites}. */
+  limits?: SearchLimits | undefined;
+  /** Returns the cursor that goes on at a place. Default: the place. */
+  cursorOf?(next: number): string | null;
 }
 
 /**
@@ -39,12 +43,12 @@ export async function undoSets(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  { sets, title, token, after, nothing = nothingLeft() }: UndoInput,
+  { sets, title, token, after, nothing = nothingLeft(), limits, cursorOf }: UndoInput,
 ): Promise<{ set: ChangeSet; isWhole: boolean; next: number | null }> {
   const { orb } = context;
   const { actor } = caller;
-  const { chains, next } = await chainsOf(deps, orb, { sets, token, after });
-  if (chains.length === 0) throw next === null ? nothing : nothingHere();
+  const { chains, next } = await chainsOf(deps, orb, { sets, token, after, limits });
+  if (chains.length === 0) throw next === null ? nothing : nothingSoFar(cursorOf?.(next) ?? `${next}`);
   const own = ofOneWrite(deps);
   const undone = sets.map(({ id }) => id);
   const about = {
@@ -66,10 +70,9 @@ export async function undoSets(
   return { ...made, next };
 }
 
-/** Error 409 if the entries that were looked at leave nothing to take back, although there may be others. */
-function nothingHere(): AppError {
-  const detail =
-    "The newest writes of the API token are taken back already, and there are too many of them to look for earlier ones. Take these entries back by their histories.";
+/** Error 409 if what was read leaves nothing to take back, although there may be more. */
+function nothingSoFar(cursor: string): AppError {
+  const detail = `The newest writes of the API token are drafts, or taken back already. To look at earlier ones, send the request again with cursor=${cursor}`;
   return new AppError("conflict", "change_empty", detail);
 }
 
@@ -77,14 +80,14 @@ function nothingHere(): AppError {
 async function chainsOf(
   deps: Deps,
   orb: string,
-  { sets, token, after }: Pick<UndoInput, "sets" | "token" | "after">,
+  { sets, token, after, limits }: Pick<UndoInput, "sets" | "token" | "after" | "limits">,
 ): Promise<{ chains: Item[][]; next: number | null }> {
   const chains = new Map<string, Item[]>();
   const ids = new Set(sets.map(({ id }) => id));
   for (const set of sets)
     for (const item of await inEffect(deps, orb, set, ids))
       chains.set(item.id, [...(chains.get(item.id) ?? []), item]);
-  const writes = token === undefined ? undefined : new TokenWrites(deps, orb, token);
+  const writes = token === undefined ? undefined : new TokenWrites(deps, orb, token, limits);
   const found = await writes?.find({ after, most: MOST_ENTRIES });
   for (const [id, items] of chains) {
     const [first] = items;
