@@ -4,7 +4,7 @@
  * name that the active definition does not show. Entries that already show these values are left as they are.
  */
 import { system } from "../../access/actor.ts";
-import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import type { CompiledField } from "../../definition/compile.ts";
 import { splitItems } from "../../definition/names/split.ts";
 import { valueFault } from "../../definition/validate.ts";
 import { KEY, keyOf } from "../../definition/walk.ts";
@@ -17,7 +17,7 @@ import { scanEntries } from "../index/scan-entries.ts";
 import { publishMessages } from "../index/schedules.ts";
 import { knownValues } from "../model/known.ts";
 import { namedEntry, withNames, withStoredValue } from "../model/names.ts";
-import { loadEntry, type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
+import { loadEntry, type OrbContext, type StoredEntry } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
   effective,
@@ -29,24 +29,19 @@ import { changeEntry } from "../write/change.ts";
 import type { Decision, State } from "../write/change-write.ts";
 import { statusOf } from "../write/update.ts";
 import { inParallel } from "./parallel.ts";
-import type { LossyEntries } from "./publishing.ts";
-import { changedEntries, LossList, type StepOf } from "./steps.ts";
+import { addLoss, type LossyEntries } from "./publishing.ts";
+import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";
 
-/** The schemas and the fields that take part. */
-interface Parts {
-  before: CompiledSchema;
-  after: CompiledSchema;
-  target: CompiledSchema;
+/** The schemas and the field that take part. */
+interface Parts extends Schemas {
   field: CompiledField;
 }
 
-function partsOf({ from, to, home, step }: StepOf): Parts {
-  const [before, after] = [schemaOf(from.compiled, home), schemaOf(to.compiled, home)];
-  const target = schemaOf(from.compiled, step.target);
-  const field = after?.fields.get(step.field);
-  if (before !== undefined && after !== undefined && target !== undefined && field !== undefined)
-    return { before, after, target, field };
-  throw new AppError("internal", "internal_error", "The schemas of a join are missing.");
+function partsOf(place: StepOf): Parts {
+  const schemas = schemasOf(place, place.from);
+  const field = schemas.after.fields.get(place.step.field);
+  if (field !== undefined) return { ...schemas, field };
+  throw new AppError("internal", "internal_error", "The field of a join is missing.");
 }
 
 /** The values that a referenced entry has: the published ones, and the newest ones. */
@@ -104,15 +99,15 @@ export class Join {
 
   /** Finds the entries that would lose something. Writes nothing. */
   async examine(): Promise<JoinEffect> {
-    const losses = new LossList();
+    const losses: LossyEntries = { entries: 0, examples: [] };
     const joined = new Set<string>();
     const { from, home } = this.#place;
     for await (const page of scanEntries(this.#deps, from.orb, home))
       await inParallel(page, async (entry) => {
         const reason = await this.#refusal(from, entry, joined);
-        if (reason !== undefined) losses.add(entry.head.id, reason);
+        if (reason !== undefined) addLoss(losses, entry.head.id, reason);
       });
-    return { lossy: losses.found, joined };
+    return { lossy: losses.entries === 0 ? undefined : losses, joined };
   }
 
   /** Says that the other schema is removed, so that each of its entries must become an object. */

@@ -64,6 +64,7 @@ export interface Claimed {
   duplicates: Duplicate[];
 }
 
+/** Entries that a report names. */
 const NAMED = 50;
 
 /**
@@ -263,6 +264,12 @@ export interface LossyEntries {
   examples: { id: string; reason: string }[];
 }
 
+/** Adds an entry to those that would lose something. */
+export function addLoss(losses: LossyEntries, id: string, reason: string): void {
+  losses.entries++;
+  if (losses.examples.length < NAMED) losses.examples.push({ id, reason });
+}
+
 /** Which values cannot be converted to the types of a definition? The answer is by the names of the fields. */
 export function lossyEntries(schema: CompiledSchema): Question<Map<string, LossyEntries>> {
   const found = new Map<string, LossyEntries>();
@@ -276,8 +283,7 @@ export function lossyEntries(schema: CompiledSchema): Question<Map<string, Lossy
         for (const [field, reason] of lost) {
           const all = found.get(field) ?? { entries: 0, examples: [] };
           found.set(field, all);
-          all.entries++;
-          if (all.examples.length < NAMED) all.examples.push({ id: head.id, reason });
+          addLoss(all, head.id, reason);
         }
       };
     },

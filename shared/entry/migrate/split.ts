@@ -18,7 +18,7 @@ import { publishMessages } from "../index/schedules.ts";
 import { indexKeysOf, isUniqueKey, nameOfToken, parseKey } from "../model/index-keys.ts";
 import { storedInput } from "../model/known.ts";
 import { madeWithout, namedEntry, withNames, withStoredNames } from "../model/names.ts";
-import { loadEntry, type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
+import { loadEntry, type OrbContext, type StoredEntry } from "../model/resolve.ts";
 import { type EntrySnapshot, effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
 import { neededFaults } from "../values/needed.ts";
 import { commit } from "../write/commit.ts";
@@ -28,8 +28,8 @@ import { restoreEntry, unpublishEntry } from "../write/lifecycle.ts";
 import { retryOnConflict } from "../write/retry.ts";
 import { updateEntry } from "../write/update.ts";
 import { inParallel } from "./parallel.ts";
-import type { LossyEntries } from "./publishing.ts";
-import { changedEntries, LossList, type StepOf } from "./steps.ts";
+import { addLoss, type LossyEntries } from "./publishing.ts";
+import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";
 
 /** A revision of an entry to make. */
 interface Side {
@@ -53,20 +53,6 @@ export interface SplitEffect {
   makes: number;
   /** Entries whose objects cannot become entries. */
   lossy: LossyEntries | undefined;
-}
-
-/** The schemas that take part. */
-interface Schemas {
-  before: CompiledSchema;
-  after: CompiledSchema;
-  target: CompiledSchema;
-}
-
-function schemasOf({ from, to, home, step }: StepOf): Schemas {
-  const [before, after] = [schemaOf(from.compiled, home), schemaOf(to.compiled, home)];
-  const target = schemaOf(to.compiled, step.target);
-  if (before !== undefined && after !== undefined && target !== undefined) return { before, after, target };
-  throw new AppError("internal", "internal_error", "The schemas of a split are missing.");
 }
 
 /** Returns the objects of a revision by the ids of the entries that they become. */
@@ -100,9 +86,9 @@ async function wantedOf(deps: Deps, place: StepOf, schemas: Schemas, entry: Stor
 
 /** Finds the entries that a split would make, and the objects that cannot become entries. Writes nothing. */
 export async function examineSplit(deps: Deps, place: StepOf): Promise<SplitEffect> {
-  const schemas = schemasOf(place);
+  const schemas = schemasOf(place, place.to);
   const { target } = schemas;
-  const losses = new LossList();
+  const losses: LossyEntries = { entries: 0, examples: [] };
   const owners = new Map<string, string>();
   let makes = 0;
   for await (const page of scanEntries(deps, place.to.orb, place.home)) {
@@ -119,10 +105,10 @@ export async function examineSplit(deps: Deps, place: StepOf): Promise<SplitEffe
         ),
       );
       const [reason] = (await Promise.all(reasons)).flat().filter((one) => one !== undefined);
-      if (reason !== undefined) losses.add(entry.head.id, reason);
+      if (reason !== undefined) addLoss(losses, entry.head.id, reason);
     }
   }
-  return { makes, lossy: losses.found };
+  return { makes, lossy: losses.entries === 0 ? undefined : losses };
 }
 
 /** Returns why an object cannot become an entry. */
@@ -174,7 +160,7 @@ export class Split {
   constructor(deps: Deps, place: StepOf, known: Set<string>) {
     this.#deps = deps;
     this.#place = place;
-    this.#schemas = schemasOf(place);
+    this.#schemas = schemasOf(place, place.to);
     this.#known = known;
   }
 

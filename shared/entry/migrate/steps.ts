@@ -1,10 +1,11 @@
 /** What splits and joins share: work on all entries of a schema while a definition is published. */
 import type { Step } from "../../definition/changes.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
+import { AppError } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
 import { entriesSince } from "../index/scan-entries.ts";
-import type { OrbContext, StoredEntry } from "../model/resolve.ts";
-import type { LossyEntries } from "./publishing.ts";
+import { type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
 
 /** A step, and the definitions before and after it. */
 export interface StepOf {
@@ -13,6 +14,22 @@ export interface StepOf {
   home: Home;
   from: OrbContext;
   to: OrbContext;
+}
+
+/** The schemas that take part. */
+export interface Schemas {
+  before: CompiledSchema;
+  after: CompiledSchema;
+  /** The schema of the entries beside them. */
+  target: CompiledSchema;
+}
+
+/** @param holder the definition that has the target of the step */
+export function schemasOf({ from, to, home, step }: StepOf, holder: OrbContext): Schemas {
+  const [before, after] = [schemaOf(from.compiled, home), schemaOf(to.compiled, home)];
+  const target = schemaOf(holder.compiled, step.target);
+  if (before !== undefined && after !== undefined && target !== undefined) return { before, after, target };
+  throw new AppError("internal", "internal_error", `The schemas of a ${step.kind} are missing.`);
 }
 
 /** Yields entries that were written after a sequence number, each once in a page, also those that were deleted. */
@@ -24,22 +41,4 @@ export async function* changedEntries(
 ): AsyncGenerator<StoredEntry[]> {
   for await (const page of entriesSince(deps, orb, home, since, { deleted: true }))
     yield [...new Map(page.map((entry) => [entry.head.id, entry])).values()];
-}
-
-/** Entries that a report names. */
-const NAMED = 50;
-
-/** Collects the entries that would lose something. */
-export class LossList {
-  #entries = 0;
-  readonly #examples: { id: string; reason: string }[] = [];
-
-  add(id: string, reason: string): void {
-    this.#entries++;
-    if (this.#examples.length < NAMED) this.#examples.push({ id, reason });
-  }
-
-  get found(): LossyEntries | undefined {
-    return this.#entries === 0 ? undefined : { entries: this.#entries, examples: this.#examples };
-  }
 }

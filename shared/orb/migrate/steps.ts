@@ -10,6 +10,7 @@ import type { Deps } from "../../deps.ts";
 import { Join } from "../../entry/migrate/join.ts";
 import type { LossyEntries } from "../../entry/migrate/publishing.ts";
 import { examineSplit, Split } from "../../entry/migrate/split.ts";
+import type { StepOf } from "../../entry/migrate/steps.ts";
 import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
@@ -83,50 +84,70 @@ export async function examineSteps(
       change.message += ` ${PENDING}`;
       continue;
     }
-    if (step.kind === "split") {
-      const { makes, lossy } = await examineSplit(deps, place);
-      change.makes = makes;
-      change.message += ` The publication makes ${makes} ${makes === 1 ? "entry" : "entries"}.`;
-      refuse(change, lossy);
-      const isNew = !retired.some(
-        (one) => one.whole && homeKey(homeOf(one.moduleType, one.schema)) === homeKey(step.target),
-      );
-      const target = homeKey(step.target);
-      const known = made.get(target) ?? new Set();
-      made.set(target, known);
-      const split = new Split(deps, place, known);
-      steps.push({
-        all: (fence) => again(split.makeAll({ ...to, fence })),
-        ...(isNew ? { clean: (fence) => again(split.removeOthers({ ...to, fence })) } : {}),
-        async changed(fence, since) {
-          await requireNotPending(deps, orb, change);
-          await again(split.makeChanged({ ...to, fence }, since));
-        },
-      });
-    } else {
-      const join = new Join(deps, place);
-      const { lossy, joined } = await join.examine();
-      refuse(change, lossy);
-      for (const removal of changes)
-        if (
-          removal.forceable &&
-          removal.refused &&
-          homeKey(removal.home) === homeKey(step.target) &&
-          removal.entries === joined.size
-        ) {
-          removal.refused = false;
-          join.takeAll(joined);
-        }
-      steps.push({
-        all: (fence) => again(join.joinAll({ ...from, fence })),
-        async changed(fence, since) {
-          await requireNotPending(deps, orb, change);
-          await again(join.joinChanged({ ...from, fence }, since));
-        },
-      });
-    }
+    const stepping =
+      step.kind === "split"
+        ? await planSplit(deps, place, change, { made, retired })
+        : await planJoin(deps, place, change, changes);
+    steps.push({
+      ...stepping,
+      async changed(fence, since) {
+        await requireNotPending(deps, orb, change);
+        await stepping.changed(fence, since);
+      },
+    });
   }
   return steps;
+}
+
+/**
+ * @param made for each schema, the ids of the entries that the splits of this publication make
+ * @param retired removed schemas that had entries
+ */
+async function planSplit(
+  deps: Deps,
+  place: StepOf,
+  change: StepChange,
+  { made, retired }: { made: Map<string, Set<string>>; retired: readonly Retired[] },
+): Promise<Stepping> {
+  const { makes, lossy } = await examineSplit(deps, place);
+  change.makes = makes;
+  change.message += ` The publication makes ${makes} ${makes === 1 ? "entry" : "entries"}.`;
+  refuse(change, lossy);
+  const target = homeKey(place.step.target);
+  const isNew = !retired.some((one) => one.whole && homeKey(homeOf(one.moduleType, one.schema)) === target);
+  const known = made.get(target) ?? new Set();
+  made.set(target, known);
+  const split = new Split(deps, place, known);
+  const by = (fence: Fence | undefined) => ({ ...place.to, fence });
+  return {
+    all: (fence) => again(split.makeAll(by(fence))),
+    ...(isNew ? { clean: (fence) => again(split.removeOthers(by(fence))) } : {}),
+    changed: (fence, since) => again(split.makeChanged(by(fence), since)),
+  };
+}
+
+/** Accepts the removal of a schema in the changes, if all its entries become objects. */
+async function planJoin(
+  deps: Deps,
+  place: StepOf,
+  change: StepChange,
+  changes: readonly StepChange[],
+): Promise<Stepping> {
+  const join = new Join(deps, place);
+  const { lossy, joined } = await join.examine();
+  refuse(change, lossy);
+  const target = homeKey(place.step.target);
+  for (const removal of changes) {
+    const isLossless = homeKey(removal.home) === target && removal.entries === joined.size;
+    if (!removal.forceable || !removal.refused || !isLossless) continue;
+    removal.refused = false;
+    join.takeAll(joined);
+  }
+  const by = (fence: Fence | undefined) => ({ ...place.from, fence });
+  return {
+    all: (fence) => again(join.joinAll(by(fence))),
+    changed: (fence, since) => again(join.joinChanged(by(fence), since)),
+  };
 }
 
 function refuse(change: StepChange, lossy: LossyEntries | undefined): void {
