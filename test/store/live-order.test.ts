@@ -1,32 +1,14 @@
 /** A follower of a live list never gets an older revision of an entry after a newer one. */
 import { expect, it } from "vitest";
 import { createEntry, deleteEntry, updateEntry } from "../../shared/entry/index.ts";
-import type { ListView } from "../../shared/entry/live/judge.ts";
-import { choose } from "../../shared/entry/model/localize.ts";
-import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { LiveLists, serveLiveList } from "../../shared/streams/live/serve.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
-import { admin, failureOf, fileOrb, readAs, type TestDeps } from "../support/entries.ts";
+import { admin, failureOf, type TestDeps } from "../support/entries.ts";
+import { listedItems } from "../support/listed-items.ts";
 import { until } from "../support/races.ts";
 import { testRandom } from "../support/random.ts";
 
-const { store, deps, orb } = await fileOrb({
-  id: "shop",
-  modules: [
-    {
-      id: "catalog",
-      type: "CONTENT",
-      schemas: [{ id: "item", fields: [{ name: "n", type: "integer" as const }] }],
-    },
-  ],
-});
-const schema = orb.compiled.schema("catalog", "item");
-if (schema === undefined) throw new Error("no schema");
-const view: ListView = {
-  reading: readAs(admin, orb, schema, true),
-  query: parseListQuery([], schema, []),
-  choice: choose(schema, {}),
-};
+const { store, deps, orb, view } = await listedItems();
 
 /** A host whose reads may lag behind, so that a snapshot is followed by the changes of the seconds before it. */
 const lagging: TestDeps = { ...deps, store: { ...deps.store, isCached: true } };

@@ -1,31 +1,13 @@
 /** Live lists within a change set take turns in reading their lists again. */
 import { expect, it } from "vitest";
 import { createEntry } from "../../shared/entry/index.ts";
-import type { ListView } from "../../shared/entry/live/judge.ts";
-import { choose } from "../../shared/entry/model/localize.ts";
-import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { LiveLists, serveLiveList } from "../../shared/streams/live/serve.ts";
 import { Hub } from "../../shared/streams/read/hub.ts";
-import { admin, fileOrb, readAs } from "../support/entries.ts";
+import { admin } from "../support/entries.ts";
+import { listedItems } from "../support/listed-items.ts";
 import { until } from "../support/races.ts";
 
-const { store, deps, orb } = await fileOrb({
-  id: "shop",
-  modules: [
-    {
-      id: "catalog",
-      type: "CONTENT",
-      schemas: [{ id: "item", fields: [{ name: "n", type: "integer" as const }] }],
-    },
-  ],
-});
-const schema = orb.compiled.schema("catalog", "item");
-if (schema === undefined) throw new Error("no schema");
-const view: ListView = {
-  reading: readAs(admin, orb, schema, true),
-  query: parseListQuery([], schema, []),
-  choice: choose(schema, {}),
-};
+const { store, deps, orb, view } = await listedItems();
 const PAGES_PER_USER = 2;
 const FOLLOWERS = 12;
 
