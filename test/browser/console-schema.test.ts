@@ -266,6 +266,35 @@ test("tells what a change does to stored entries before it happens", async () =>
   await saved(page, "Published.");
 });
 
+test("moves a field if the user presses Enter before the published document is there", async () => {
+  await console.seedOrb(club("hockey"));
+  const page = await console.open("/orbs/hockey/schema?at=/modules/0/schemas/0");
+  let release = () => {};
+  const held = new Promise<void>((resolve) => {
+    release = resolve;
+  });
+  await page.route(/[?&]revision=published/, async (route) => {
+    await held;
+    await route.continue();
+  });
+  await page.reload();
+  const rows = page.getByRole("region", { name: "Fields" });
+  await rows.getByRole("button", { name: "More actions for rank" }).press("Enter");
+  await page.getByRole("menuitem", { name: "Move into an object" }).press("Enter");
+  const dialog = page.getByRole("dialog", { name: "Move rank into an object" });
+  const name = dialog.getByLabel("Name of the new object");
+  await name.fill("day");
+  await page.keyboard.press("Enter");
+  await dialog.getByText("is already used by another field").waitFor();
+  await name.fill("league");
+  await page.keyboard.press("Enter");
+  await expect
+    .poll(() => dialog.getByRole("button", { name: "Move" }).getAttribute("aria-disabled"))
+    .toBe("true");
+  release();
+  await saved(page, "Moved rank into league.");
+});
+
 test("converts values by a rule, and moves a field into an object, with the keyboard", async () => {
   await console.seedOrb(club("rugby"));
   const entries: string[] = [];

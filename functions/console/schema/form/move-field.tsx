@@ -1,5 +1,5 @@
 /** Asks into which object a field moves. The values that are stored for the field move too. */
-import { useState } from "preact/hooks";
+import { useLayoutEffect, useState } from "preact/hooks";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { Dialog } from "../../ui/dialog.tsx";
@@ -20,11 +20,11 @@ function faultOf(name: string, taken: readonly string[]): string | undefined {
   return taken.includes(name) ? t("schema.moveNameTaken") : undefined;
 }
 
-function Actions({ onClose, disabled }: { onClose: () => void; disabled: boolean }) {
+function Actions({ onClose, busy }: { onClose: () => void; busy: boolean }) {
   return (
     <>
       <Button onClick={onClose}>{t("ui.cancel")}</Button>
-      <Button kind="primary" type="submit" form="move-field" disabled={disabled}>
+      <Button kind="primary" type="submit" form="move-field" busy={busy}>
         {t("schema.move")}
       </Button>
     </>
@@ -34,6 +34,17 @@ function Actions({ onClose, disabled }: { onClose: () => void; disabled: boolean
 /** Says that the published document cannot be read. */
 function LoadProblem({ of: { error, reload } }: { of: ReturnType<typeof useBefore>["live"] }) {
   return error === undefined ? null : <ProblemBox error={error} retry={() => void reload()} />;
+}
+
+/** Lets the user choose among the objects of the schema and a new one. */
+function Objects(props: { objects: readonly string[]; chosen: string; choose: (name: string) => void }) {
+  const { objects, chosen, choose } = props;
+  if (objects.length === 0) return null;
+  const options = [
+    ...objects.map((one) => ({ value: one, label: one })),
+    { value: "", label: t("schema.moveNew") },
+  ];
+  return <SelectField label={t("schema.moveObject")} value={chosen} onChange={choose} options={options} />;
 }
 
 export function MoveField({ editor, path, onClose }: { editor: Editor; path: string; onClose: () => void }) {
@@ -46,6 +57,8 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
   const [typed, setTyped] = useState("");
   const [member, setMember] = useState(name);
   const [asked, setAsked] = useState(false);
+  // Enter may come before the published document does. The field moves then.
+  const [waiting, setWaiting] = useState(false);
   const object = chosen === "" ? typed : chosen;
   const { fields, members } = namesIn(document, path, object);
   const others = fields.filter((one) => one !== name);
@@ -55,7 +68,9 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
   };
   const move = () => {
     setAsked(true);
-    if (published === undefined || faults.object !== undefined || faults.member !== undefined) return;
+    const isValid = faults.object === undefined && faults.member === undefined;
+    setWaiting(isValid && published === undefined);
+    if (!isValid || published === undefined) return;
     const before = editor.document.value;
     const next = withFieldInObject(before, published, path, { object, member });
     const at = objectAt(next, path, object);
@@ -65,11 +80,14 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
     onClose();
     focusFirst(rowOf(at));
   };
+  useLayoutEffect(() => {
+    if (waiting && published !== undefined) move();
+  }, [waiting, published]);
   return (
     <Dialog
       title={t("schema.moveInto", { name })}
       onClose={onClose}
-      actions={<Actions onClose={onClose} disabled={published === undefined} />}
+      actions={<Actions onClose={onClose} busy={waiting} />}
     >
       <form
         id="move-field"
@@ -80,17 +98,7 @@ export function MoveField({ editor, path, onClose }: { editor: Editor; path: str
       >
         <p class="hint">{t("schema.moveHint")}</p>
         <LoadProblem of={live} />
-        {objects.length === 0 ? null : (
-          <SelectField
-            label={t("schema.moveObject")}
-            value={chosen}
-            onChange={choose}
-            options={[
-              ...objects.map((one) => ({ value: one, label: one })),
-              { value: "", label: t("schema.moveNew") },
-            ]}
-          />
-        )}
+        <Objects objects={objects} chosen={chosen} choose={choose} />
         {chosen === "" ? (
           <TextField
             label={t("schema.moveNewName")}
