@@ -15,7 +15,7 @@ import type { Append } from "../../store/types.ts";
 import {
   answerAt,
   type Idempotency,
-  keySubject,
+  idempotencySubject,
   LIFETIME_SECONDS,
   type Replay,
 } from "../model/idempotency.ts";
@@ -85,7 +85,7 @@ export class UploadClaims {
     const claims = new UploadClaims(
       deps,
       orb,
-      await keySubject(actor, { key, route: `${route}#lines` }, hash),
+      await idempotencySubject(actor, { key, route: `${route}#lines` }, hash),
       most,
     );
     await claims.refresh();

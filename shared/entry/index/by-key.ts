@@ -7,7 +7,7 @@ import { clip, joinNames } from "../../kernel/faults.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency } from "../../store/types.ts";
-import { isListed, uniqueTokens } from "../model/index-keys.ts";
+import { isIndexed, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 
 /** The value of a unique field, which identifies an entry of a schema. */
@@ -37,7 +37,7 @@ function keyField(schema: CompiledSchema, name: string): CompiledField {
 export function readKey(comparable: CompiledSchema, name: string, text: string): EntryKey {
   const field = keyField(comparable, name);
   const value = field.type.fromText(text);
-  if (value === undefined || !isListed(field, value)) {
+  if (value === undefined || !isIndexed(field, value)) {
     const message = `must be a value of type ${field.type.name} (is "${clip(text)}")`;
     throw invalidParameters([{ path: `/${name}`, code: "invalid_value", message }]);
   }
@@ -61,7 +61,7 @@ export function keyIn(
       given === undefined ? undefined : field.type.parse(given, () => undefined, field.definition);
     // Tables contain all values as text.
     const value = parsed ?? (typeof given === "string" ? field.type.fromText(given) : undefined);
-    if (value !== undefined && isListed(field, value)) return { field, value };
+    if (value !== undefined && isIndexed(field, value)) return { field, value };
   }
   return undefined;
 }

@@ -42,7 +42,8 @@ export interface ListedEntry extends VisibleEntry {
   bytes: number;
 }
 
-export interface EntryKey {
+/** An entry to read. */
+export interface WantedEntry {
   schema: CompiledSchema;
   id: string;
 }
@@ -72,7 +73,7 @@ export async function readLive(
 export async function readEntries(
   deps: Reader,
   orb: string,
-  wanted: readonly EntryKey[],
+  wanted: readonly WantedEntry[],
   consistency: Consistency,
   maxBytes: number,
 ): Promise<(ReadEntry | undefined)[]> {

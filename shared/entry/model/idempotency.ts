@@ -91,13 +91,13 @@ export async function claimOf(
 ): Promise<IdempotencyClaim | undefined> {
   if (sent === undefined) return undefined;
   return {
-    subject: await keySubject(actor, sent, subjectOf),
+    subject: await idempotencySubject(actor, sent, subjectOf),
     bodies: await hmacs(deps.config, `idempotency/${canonical(request)}`),
   };
 }
 
 /** Returns the subject of a key. @param subjectOf returns the subject for a hash of the caller, the route and the key */
-export async function keySubject(
+export async function idempotencySubject(
   actor: Actor,
   { key, route }: Idempotency,
   subjectOf: (hash: string) => string,

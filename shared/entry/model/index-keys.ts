@@ -40,7 +40,7 @@ const hashes = new BoundedMap<string, string>(1_000);
 const SHORT = 64;
 
 /** Returns whether the index of a field lists the entries that have a value. */
-export function isListed(field: CompiledField, value: Json): boolean {
+export function isIndexed(field: CompiledField, value: Json): boolean {
   return !field.unique || !isBlankForm(field.equality(value));
 }
 

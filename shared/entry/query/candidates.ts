@@ -6,7 +6,7 @@ import { REQUEST_ENTRIES, SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, readPage } from "../index/scan.ts";
 import { mostScattered, readWhole } from "../index/whole.ts";
-import { equalityToken, indexKind, isListed, listedForms, uniqueTokens } from "../model/index-keys.ts";
+import { equalityToken, indexKind, isIndexed, listedForms, uniqueTokens } from "../model/index-keys.ts";
 import { nullIfMissing } from "../model/resolve.ts";
 import {
   type Condition,
@@ -96,7 +96,7 @@ function indexFor({ subject, operator, values }: Condition): (typeof KINDS)[numb
   if (operator !== "eq" && operator !== "in") return undefined;
   if (subject.kind === "property") return subject.name === "id" ? "id" : undefined;
   if (values.length > MAX_INDEXED_VALUES) return undefined;
-  if (!values.every((value) => isListed(subject.field, value))) return undefined;
+  if (!values.every((value) => isIndexed(subject.field, value))) return undefined;
   const kind = indexKind(subject.field);
   return kind === null ? undefined : kind === "uq" ? "unique" : kind === "ref" ? "reference" : "equality";
 }

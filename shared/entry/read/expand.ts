@@ -13,7 +13,7 @@ import { ReadBudget } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
 import { inBatches } from "../index/batches.ts";
 import {
-  type EntryKey,
+  type WantedEntry,
   presentEntry,
   type RuntimeEntry,
   readLive,
@@ -177,7 +177,7 @@ async function targetsIn(
       };
   const targets = new Map<string, { entry: RuntimeEntry; tag: string }>();
   const charged = { ...deps, store: budget.charging(deps.store) };
-  const read = (some: readonly EntryKey[], maxBytes: number) =>
+  const read = (some: readonly WantedEntry[], maxBytes: number) =>
     readLive(charged, orb, some, consistency, maxBytes);
   const caller = here ? expansion.caller : principalIn(expansion.caller.actor, compiled.id, compiled);
   for await (const { wanted: some, result } of inBatches(budget, wanted, read)) {

@@ -6,7 +6,7 @@ import { ruleField } from "../../definition/rule.ts";
 import type { Deps } from "../../deps.ts";
 import { inBatches } from "../../entry/index/batches.ts";
 import { scanForwards } from "../../entry/index/scan.ts";
-import { type EntryKey, readLive, type VisibleEntry } from "../../entry/index/visible.ts";
+import { type WantedEntry, readLive, type VisibleEntry } from "../../entry/index/visible.ts";
 import { moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
 import type { LocalHandler } from "../../handlers/contract/types.ts";
 import { AppError } from "../../kernel/errors.ts";
@@ -73,7 +73,7 @@ async function liveRules(
   const rules: Rule[] = [];
   for await (const { places } of scanForwards(deps.store, { orb: live.orb, filter, first: CHUNK }, 0)) {
     const wanted = places.map(({ id }) => ({ schema, id }));
-    const read = (some: readonly EntryKey[], maxBytes: number) =>
+    const read = (some: readonly WantedEntry[], maxBytes: number) =>
       readLive(deps, live.orb, some, "stale", maxBytes);
     for await (const { result } of inBatches(budget, wanted, read)) {
       for (const seen of result) {
