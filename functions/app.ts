@@ -7,7 +7,7 @@ import {
   isPlatformRoute,
   isRealmSegment,
   isSigninPage,
-} from "../shared/definition/document/ids.ts";
+} from "../shared/definition/document/index.ts";
 import { PublishedOrbs } from "../shared/discovery/published-orbs.ts";
 import { auditRoutes } from "./admin/audit.ts";
 import { definitionRoutes } from "./admin/definitions.ts";

@@ -2,8 +2,8 @@
 import { z } from "zod";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/kernel/errors.ts";
-import type { ConnectOptions } from "../shared/store/client/connection.ts";
-import { DEFAULT_LIMITS } from "../shared/streams/read/limits.ts";
+import type { ConnectOptions } from "../shared/store/client/index.ts";
+import { DEFAULT_LIMITS } from "../shared/streams/read/index.ts";
 
 const MIB = 1024 * 1024;
 

@@ -1,9 +1,7 @@
 /** Durable Objects that keep connections to a distant broker open. Optional: see docs/guides/deploy-to-workers.md. */
 import { DurableObject, RpcTarget } from "cloudflare:workers";
-import { openStore } from "../shared/store/broker/store.ts";
-import { type LinkStub, linkedStore } from "../shared/store/link/link-client.ts";
-import { LinkServer } from "../shared/store/link/link-server.ts";
-import type { RpcMessage } from "../shared/store/link/rpc-message.ts";
+import { openStore } from "../shared/store/broker/index.ts";
+import { LinkServer, type LinkStub, linkedStore, type RpcMessage } from "../shared/store/link/index.ts";
 import { ReadSemaphore } from "../shared/store/read-semaphore.ts";
 import type { Store } from "../shared/store/types.ts";
 import { readSettings, type Settings } from "./env.ts";

@@ -1,5 +1,5 @@
 /** Entry point for Workers runtimes. No state is shared between requests. */
-import { openStore } from "../shared/store/broker/store.ts";
+import { openStore } from "../shared/store/broker/index.ts";
 import { ReadSemaphore } from "../shared/store/read-semaphore.ts";
 import { type App, createApp, type ExecutionContextLike } from "./app.ts";
 import { readSettings, type Settings } from "./env.ts";

@@ -6,7 +6,7 @@ import { system } from "../shared/access/actor.ts";
 import { ensureBootstrap } from "../shared/access/bootstrap.ts";
 import { createInvitation } from "../shared/access/invitations.ts";
 import { platformRealm } from "../shared/access/realms.ts";
-import { createRecovery } from "../shared/access/recovery/links.ts";
+import { createRecovery } from "../shared/access/recovery/index.ts";
 import { listAdmins } from "../shared/access/users.ts";
 import { readSettings, type Settings } from "./config/settings.ts";
 import { withRunningPlatform } from "./platform/running-platform.ts";

@@ -4,11 +4,10 @@
  */
 import { system } from "../shared/access/actor.ts";
 import { resealInvitations } from "../shared/access/invitations.ts";
-import { definitionFor } from "../shared/definition/stored/live.ts";
-import { unreadableAt } from "../shared/definition/stored/readable.ts";
+import { definitionFor, unreadableAt } from "../shared/definition/stored/index.ts";
 import type { Deps } from "../shared/deps.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
-import { resealSecrets } from "../shared/hooks/after/secrets.ts";
+import { resealSecrets } from "../shared/hooks/after/index.ts";
 import { completeIndexes } from "../shared/orb/complete-indexes.ts";
 import { listOrbs } from "../shared/orb/read.ts";
 import { resealProviders } from "../shared/orb/reseal.ts";

@@ -4,8 +4,8 @@
  */
 import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/request/log.ts";
-import { openStore } from "../shared/store/broker/store.ts";
-import { Hub } from "../shared/streams/read/hub.ts";
+import { openStore } from "../shared/store/broker/index.ts";
+import { Hub } from "../shared/streams/read/index.ts";
 import { exitWith, oneLine } from "./process/failure.ts";
 import { requirePort } from "./process/ports.ts";
 import { outliveRejections } from "./process/rejections.ts";

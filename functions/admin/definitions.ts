@@ -1,6 +1,6 @@
 /** Admin routes for JSON Schemas of messages and for module templates that several orbs (applications) share. */
 import { z } from "@hono/zod-openapi";
-import { MODULE_ID, ORB_ID } from "../../shared/definition/document/ids.ts";
+import { MODULE_ID, ORB_ID } from "../../shared/definition/document/index.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import {
   type DefinitionView,

@@ -1,11 +1,15 @@
 /** Routes that list and retry calls of after-write hooks and schedules, and create webhook secrets. */
 
 import { z } from "@hono/zod-openapi";
-import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
-import { readBacklog } from "../../shared/hooks/after/figures.ts";
-import { DELIVERY_STATUS, listDeliveries, redeliver } from "../../shared/hooks/after/list.ts";
-import { listSchedules } from "../../shared/hooks/after/schedules.ts";
-import { renewSecret } from "../../shared/hooks/after/secrets.ts";
+import type { PlatformOperation } from "../../shared/access/credentials/index.ts";
+import {
+  DELIVERY_STATUS,
+  listDeliveries,
+  listSchedules,
+  readBacklog,
+  redeliver,
+  renewSecret,
+} from "../../shared/hooks/after/index.ts";
 import { readPlace, writePlace } from "../http/cursors.ts";
 import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

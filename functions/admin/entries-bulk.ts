@@ -1,7 +1,7 @@
 /** Creates many entries from JSON Lines. Changes or deletes all entries that match a list's filter. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import {
   type BulkIntoInput,
   type BulkResult,
@@ -14,7 +14,7 @@ import {
   requirePatch,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { listManaged } from "../../shared/entry/read/managed.ts";
+import { listManaged } from "../../shared/entry/read/index.ts";
 import { AppError, invalidParameters } from "../../shared/kernel/errors.ts";
 import { idempotencyOf, routeOf } from "../http/idempotency.ts";
 import { changePage, MANY, ManyQuery, ManySchema, selectionOf } from "../http/many.ts";

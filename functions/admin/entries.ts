@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
+import type { EntryOperation } from "../../shared/access/credentials/index.ts";
 import {
   archiveEntry,
   createEntry,

@@ -1,10 +1,9 @@
 import { z } from "@hono/zod-openapi";
 import { principalIn } from "../../shared/access/authorize.ts";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import { revealValues } from "../../shared/entry/index.ts";
-import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
-import { listManaged } from "../../shared/entry/read/managed.ts";
-import { getManaged } from "../../shared/entry/read/managed-get.ts";
+import { PAGE_SIZE } from "../../shared/entry/query/index.ts";
+import { getManaged, listManaged } from "../../shared/entry/read/index.ts";
 import { matchesTag, revisionTag, withVariant } from "../http/etag.ts";
 import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import type { EntryOperation } from "../../shared/access/credentials/index.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import {
   compareRevisions,
   getRevision,

@@ -1,8 +1,8 @@
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
-import { definitionFor } from "../../shared/definition/stored/live.ts";
+import { definitionFor } from "../../shared/definition/stored/index.ts";
 import type { Target, Written } from "../../shared/entry/index.ts";
 import { currentView, requireOrb } from "../../shared/entry/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";

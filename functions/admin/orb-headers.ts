@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import type { ExistingOrb } from "../../shared/definition/stored/history.ts";
+import type { ExistingOrb } from "../../shared/definition/stored/index.ts";
 import { isReplayed } from "../../shared/orb/idempotency.ts";
 import { orbView } from "../../shared/orb/view.ts";
 import { revisionTag, withVariant } from "../http/etag.ts";

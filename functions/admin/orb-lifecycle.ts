@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
+import type { PlatformOperation } from "../../shared/access/credentials/index.ts";
 import { archiveOrb, publishOrb, restoreOrb, tryPublish, unpublishOrb } from "../../shared/orb/operate.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";

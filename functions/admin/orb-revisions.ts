@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
+import type { PlatformOperation } from "../../shared/access/credentials/index.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
-import { listUses, MOST_USES, USED_DAYS } from "../../shared/entry/pinned/used.ts";
+import { listUses, MOST_USES, USED_DAYS } from "../../shared/entry/pinned/index.ts";
 import { getOrbRevision, listOrbRevisions } from "../../shared/orb/read.ts";
 import { listRoutes } from "../../shared/orb/routes.ts";
 import { revertOrb, tryRevert } from "../../shared/orb/update.ts";

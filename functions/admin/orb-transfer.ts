@@ -1,8 +1,7 @@
 /** Exports and imports an application with its entries as JSON Lines. */
 import { z } from "@hono/zod-openapi";
-import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
-import { exportOrb } from "../../shared/orb/transfer/export.ts";
-import { importOrb } from "../../shared/orb/transfer/import.ts";
+import type { PlatformOperation } from "../../shared/access/credentials/index.ts";
+import { exportOrb, importOrb } from "../../shared/orb/transfer/index.ts";
 import { orbView } from "../../shared/orb/view.ts";
 import { type AdminPrefix, contentRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { MODULE_TYPES, orbDocumentSchema } from "../../shared/definition/document/document.ts";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { MODULE_TYPES, orbDocumentSchema, STATUSES } from "../../shared/definition/document/index.ts";
 import { json, listOf } from "../http/schemas.ts";
 
 const time = z.iso.datetime();

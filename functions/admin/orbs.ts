@@ -1,7 +1,6 @@
 import { z } from "@hono/zod-openapi";
-import type { PlatformOperation } from "../../shared/access/credentials/operations.ts";
-import { orbDocumentSchema } from "../../shared/definition/document/document.ts";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import type { PlatformOperation } from "../../shared/access/credentials/index.ts";
+import { orbDocumentSchema, STATUSES } from "../../shared/definition/document/index.ts";
 import { lossHeaders } from "../../shared/definition/live-orb.ts";
 import { lossesOf } from "../../shared/discovery/losses.ts";
 import { orbContents } from "../../shared/orb/contents.ts";

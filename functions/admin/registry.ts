@@ -1,14 +1,14 @@
 /** Lists all handlers, shows whether a running service provides each of them, and removes registrations. */
 import { z } from "@hono/zod-openapi";
-import { ACTS } from "../../shared/definition/document/acts.ts";
-import { isFaulty } from "../../shared/handlers/contract/entry.ts";
-import { capturingStreams } from "../../shared/handlers/contract/subject.ts";
+import { ACTS } from "../../shared/definition/document/index.ts";
 import {
+  capturingStreams,
   HANDLER_AUTH,
   HANDLER_KINDS,
   type HandlerDeps,
+  isFaulty,
   isRemote,
-} from "../../shared/handlers/contract/types.ts";
+} from "../../shared/handlers/contract/index.ts";
 import { respondingSubjects } from "../../shared/handlers/presence.ts";
 import { capturedFault, listHandlers, subjectsOf } from "../../shared/handlers/registry.ts";
 import { removeHandler } from "../../shared/handlers/remove.ts";

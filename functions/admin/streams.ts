@@ -1,11 +1,6 @@
 /** Admin routes that publish a broker stream under a public name. */
 import { z } from "@hono/zod-openapi";
-import {
-  deleteMapping,
-  getMapping,
-  listMappings,
-  putMapping,
-} from "../../shared/streams/mappings/mapping.ts";
+import { deleteMapping, getMapping, listMappings, putMapping } from "../../shared/streams/mappings/index.ts";
 import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";

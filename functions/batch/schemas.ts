@@ -1,6 +1,6 @@
 /** The body and the response of a batch, which writes several entries in one atomic write. */
 import { z } from "@hono/zod-openapi";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import { type BatchItem, type BatchWritten, MOST_ITEMS } from "../../shared/entry/index.ts";
 import { AppError, type Fault, invalid } from "../../shared/kernel/errors.ts";
 import { Faults } from "../../shared/kernel/faults.ts";

@@ -1,6 +1,6 @@
 /** The routes for comments on a change set. */
 import { z } from "@hono/zod-openapi";
-import { addComment, listComments, resolveComment } from "../../shared/changes/review/comments.ts";
+import { addComment, listComments, resolveComment } from "../../shared/changes/review/index.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";

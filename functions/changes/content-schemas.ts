@@ -1,6 +1,6 @@
 /** The bodies and responses of the routes for the content of change sets. */
 import { z } from "@hono/zod-openapi";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import { Cursor, FaultSchema, Limit, listOf } from "../http/schemas.ts";
 import { ChangeView } from "./schemas.ts";
 

@@ -2,16 +2,17 @@
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { type Principal, principalIn } from "../../shared/access/authorize.ts";
-import { diffSet } from "../../shared/changes/content/diff.ts";
-import { publishSet } from "../../shared/changes/content/publish.ts";
-import { rebaseEntry } from "../../shared/changes/content/rebase.ts";
-import { revertSet } from "../../shared/changes/content/revert.ts";
-import { takeOut } from "../../shared/changes/content/take-out.ts";
-import { undoSets } from "../../shared/changes/content/undo.ts";
-import { LONGEST } from "../../shared/changes/record/record.ts";
-import { reviewed } from "../../shared/changes/review/content.ts";
-import { publishedWith } from "../../shared/changes/review/read.ts";
-import type { OrbContext } from "../../shared/entry/model/resolve.ts";
+import {
+  diffSet,
+  publishSet,
+  rebaseEntry,
+  revertSet,
+  takeOut,
+  undoSets,
+} from "../../shared/changes/content/index.ts";
+import { LONGEST } from "../../shared/changes/record/index.ts";
+import { publishedWith, reviewed } from "../../shared/changes/review/index.ts";
+import type { OrbContext } from "../../shared/entry/model/index.ts";
 import { readCursor, readId, writeCursor, writeId } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { defineRoute } from "../http/router.ts";

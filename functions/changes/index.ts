@@ -1,10 +1,10 @@
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { principalIn } from "../../shared/access/authorize.ts";
-import type { ChangeOperation } from "../../shared/access/credentials/operations.ts";
-import { requireSome } from "../../shared/changes/record/rights.ts";
-import { isOrbId } from "../../shared/definition/document/ids.ts";
+import type { ChangeOperation } from "../../shared/access/credentials/index.ts";
+import { requireSome } from "../../shared/changes/record/index.ts";
+import { isOrbId } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
-import { lastLive, liveOrb, noLiveOrb, requireLive } from "../../shared/definition/stored/live.ts";
+import { lastLive, liveOrb, noLiveOrb, requireLive } from "../../shared/definition/stored/index.ts";
 import { hidesChanges } from "../../shared/orb/routes.ts";
 import { definition } from "../admin/entry-schemas.ts";
 import { requireNoDefinition } from "../http/definition-header.ts";

@@ -1,12 +1,11 @@
 /** What the routes for change sets share. */
 import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import type { ChangeOperation } from "../../shared/access/credentials/operations.ts";
-import { contentOf } from "../../shared/changes/content/content.ts";
-import type { ChangeSet } from "../../shared/changes/record/record.ts";
-import type { ReadContent } from "../../shared/changes/review/content.ts";
-import type { InOrb, OfSet } from "../../shared/changes/review/input.ts";
-import { isDue, tryDue } from "../../shared/changes/scheduled/due.ts";
+import type { ChangeOperation } from "../../shared/access/credentials/index.ts";
+import { contentOf } from "../../shared/changes/content/index.ts";
+import type { ChangeSet } from "../../shared/changes/record/index.ts";
+import type { InOrb, OfSet, ReadContent } from "../../shared/changes/review/index.ts";
+import { isDue, tryDue } from "../../shared/changes/scheduled/index.ts";
 import { CHANGES_SEGMENT } from "../../shared/orb/routes.ts";
 import { ifMatch } from "../http/etag.ts";
 import type { Router } from "../http/router.ts";

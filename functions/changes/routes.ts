@@ -1,17 +1,17 @@
 /** The routes for change sets: `/api/{orbId}/changes` and its twins of the management API. */
 import type { Context } from "hono";
-import { requireEach } from "../../shared/changes/content/publish.ts";
-import { releaseClosed } from "../../shared/changes/content/release.ts";
-import { openSet } from "../../shared/changes/review/change.ts";
-import type { ReviewedSet } from "../../shared/changes/review/content.ts";
-import { getSet, listSets } from "../../shared/changes/review/read.ts";
+import { releaseClosed, requireEach } from "../../shared/changes/content/index.ts";
 import {
   approveSet,
   closeSet,
+  getSet,
+  listSets,
+  openSet,
+  type ReviewedSet,
   rejectSet,
   requestReview,
   updateSet,
-} from "../../shared/changes/review/review.ts";
+} from "../../shared/changes/review/index.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { defineRoute } from "../http/router.ts";

@@ -1,10 +1,8 @@
 /** The bodies and responses of the routes for change sets. */
 import { z } from "@hono/zod-openapi";
-import { type ChangeSet, LONGEST } from "../../shared/changes/record/record.ts";
-import { SET_STATES } from "../../shared/changes/record/states.ts";
-import type { SetComment } from "../../shared/changes/review/comments.ts";
-import type { ReviewedSet } from "../../shared/changes/review/content.ts";
-import { words } from "../../shared/definition/document/text.ts";
+import { type ChangeSet, LONGEST, SET_STATES } from "../../shared/changes/record/index.ts";
+import type { ReviewedSet, SetComment } from "../../shared/changes/review/index.ts";
+import { words } from "../../shared/definition/document/index.ts";
 import { Cursor, Limit, listOf } from "../http/schemas.ts";
 
 const title = words

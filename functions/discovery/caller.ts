@@ -22,11 +22,11 @@ import {
   realmsOf,
   requireNames,
   searchNames,
-} from "../../shared/access/naming/names.ts";
+} from "../../shared/access/naming/index.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { ACTIONS } from "../../shared/definition/document/access.ts";
+import { ACTIONS } from "../../shared/definition/document/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { usableOrb } from "../../shared/definition/stored/live.ts";
+import { usableOrb } from "../../shared/definition/stored/index.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { scopesFor } from "../http/prefixes.ts";

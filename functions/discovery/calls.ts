@@ -1,15 +1,17 @@
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
-import { type DescribedRoute, describedRoutes } from "../../shared/handlers/contract/http.ts";
-import { namesIn } from "../../shared/handlers/contract/http-entry.ts";
 import {
+  type DescribedRoute,
+  describedRoutes,
+  type FaultyEntry,
   type Handler,
   type HttpHandler,
+  isFaulty,
   isRemote,
+  namesIn,
   type RemoteHttpHandler,
-} from "../../shared/handlers/contract/types.ts";
-import { compileJsonSchema } from "../../shared/handlers/schema/json-schema.ts";
+} from "../../shared/handlers/contract/index.ts";
+import { compileJsonSchema } from "../../shared/handlers/schema/index.ts";
 import { bothForms, CALLERS } from "../../shared/orb/routes.ts";
 import { type Method, namePart, type Operation, ref } from "./document.ts";
 import { freeName, toOpenApi } from "./json-schema.ts";

@@ -3,7 +3,7 @@ import { type CompiledSchema, keyFields } from "../../shared/definition/compile.
 import { exampleValues } from "../../shared/definition/example.ts";
 import type { JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { FILTER_LIMITS } from "../../shared/entry/query/groups.ts";
+import { FILTER_LIMITS } from "../../shared/entry/query/index.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { operations, operationWithId } from "../runtime/operations.ts";
 import { namePart, type Operation, type Parameter, resolvedParameter } from "./document.ts";

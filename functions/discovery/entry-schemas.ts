@@ -4,10 +4,10 @@
  */
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { isLocalizedSchema, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
-import type { ReferenceTarget } from "../../shared/definition/document/targets.ts";
+import type { ReferenceTarget } from "../../shared/definition/document/index.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { richTextsOf } from "../../shared/entry/model/rich.ts";
+import { richTextsOf } from "../../shared/entry/model/index.ts";
 import { PATHS } from "../runtime/definition-parts.ts";
 import { type ApiDocument, ref } from "./document.ts";
 

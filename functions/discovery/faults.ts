@@ -1,9 +1,9 @@
 /** Lists stored data that the platform cannot read, or has lost. */
 import { z } from "@hono/zod-openapi";
-import { knownLosses } from "../../shared/definition/stored/losses.ts";
+import { knownLosses } from "../../shared/definition/stored/index.ts";
 import { lossRemedy } from "../../shared/discovery/losses.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
-import { isFaulty } from "../../shared/handlers/contract/entry.ts";
+import { isFaulty } from "../../shared/handlers/contract/index.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { operatorRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

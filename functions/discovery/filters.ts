@@ -2,21 +2,19 @@
 import type { CompiledField, CompiledSchema } from "../../shared/definition/compile.ts";
 import type { FilterOperator, Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { AREAS } from "../../shared/definition/types/traits.ts";
+import { AREAS } from "../../shared/definition/types/index.ts";
 import { allFields, fieldsNamed } from "../../shared/definition/walk.ts";
-import { targetSchema } from "../../shared/entry/model/fields.ts";
+import { targetSchema } from "../../shared/entry/model/index.ts";
 import {
   AGGREGATE_LIMITS,
   AGGREGATES,
   isGroupable,
-  takesAggregate,
-} from "../../shared/entry/query/aggregate.ts";
-import {
   PROPERTIES,
   PROPERTY_TYPES,
   QUERY_LIMITS,
   type Subject,
-} from "../../shared/entry/query/parameters.ts";
+  takesAggregate,
+} from "../../shared/entry/query/index.ts";
 import type { Parameter } from "./document.ts";
 
 const MEANINGS: Readonly<Record<FilterOperator, string>> = {

@@ -4,7 +4,7 @@
  */
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import { isPortable } from "../../shared/definition/portable.ts";
-import { definitionOf } from "../../shared/handlers/schema/reference.ts";
+import { definitionOf } from "../../shared/handlers/schema/index.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 
 const isText = (value: unknown) => typeof value === "string";

@@ -1,11 +1,10 @@
 import { z } from "@hono/zod-openapi";
-import type { LiveSummary } from "../../shared/definition/stored/live.ts";
-import { knownLosses, orbOfLoss } from "../../shared/definition/stored/losses.ts";
+import { knownLosses, type LiveSummary, orbOfLoss } from "../../shared/definition/stored/index.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { copiesMissing, MAX_ORBS, type OrbFigures, readFigures } from "../../shared/discovery/gauges.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import { writeFault } from "../../shared/discovery/writable.ts";
-import { readHookFigures } from "../../shared/hooks/after/figures.ts";
+import { readHookFigures } from "../../shared/hooks/after/index.ts";
 import {
   METRICS_TYPE,
   type Metric,

@@ -3,11 +3,11 @@ import { cookieName } from "../../shared/access/authenticate.ts";
 import { GRANTED_ROLES, orbRealm } from "../../shared/access/realms.ts";
 import { keyFields } from "../../shared/definition/compile.ts";
 import { listsNames } from "../../shared/definition/describe.ts";
-import { accessHandler, hidesRealmSegment, isSigninPage } from "../../shared/definition/document/ids.ts";
+import { accessHandler, hidesRealmSegment, isSigninPage } from "../../shared/definition/document/index.ts";
 import type { Json, JsonSchema } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import type { Config } from "../../shared/deps.ts";
-import { HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
+import { HTTP_HANDLERS } from "../../shared/handlers/contract/index.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 import {
   BATCH_SEGMENT,

@@ -1,7 +1,7 @@
 import { z } from "@hono/zod-openapi";
-import { FIELD_WIDTHS, MODULE_TYPES, NUMBER_FORMATS } from "../../shared/definition/document/document.ts";
-import { FIELD_TYPE_NAMES } from "../../shared/definition/types/traits.ts";
-import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/contract/types.ts";
+import { FIELD_WIDTHS, MODULE_TYPES, NUMBER_FORMATS } from "../../shared/definition/document/index.ts";
+import { FIELD_TYPE_NAMES } from "../../shared/definition/types/index.ts";
+import { HANDLER_AUTH, HANDLER_KINDS } from "../../shared/handlers/contract/index.ts";
 
 const words = {
   name: z.string().optional().openapi({ description: "Display name" }),

@@ -7,22 +7,29 @@ import {
   type CompiledSchema,
   isKey,
 } from "../../shared/definition/compile.ts";
-import { accessLists, shownAccess } from "../../shared/definition/document/access.ts";
-import type { SchemaToken } from "../../shared/definition/document/home.ts";
-import { sourceOf } from "../../shared/definition/document/source.ts";
+import {
+  accessLists,
+  type SchemaToken,
+  shownAccess,
+  sourceOf,
+} from "../../shared/definition/document/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { allowedIn } from "../../shared/definition/rich-text.ts";
-import { liveOrb } from "../../shared/definition/stored/live.ts";
-import { isUnusable, unreadableAt } from "../../shared/definition/stored/readable.ts";
+import { isUnusable, liveOrb, unreadableAt } from "../../shared/definition/stored/index.ts";
 import { LISTED } from "../../shared/discovery/cached-value.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
-import { type FaultyEntry, isFaulty } from "../../shared/handlers/contract/entry.ts";
-import { describedRoutes } from "../../shared/handlers/contract/http.ts";
-import { type Handler, type HandlerDeps, isRemote } from "../../shared/handlers/contract/types.ts";
+import {
+  describedRoutes,
+  type FaultyEntry,
+  type Handler,
+  type HandlerDeps,
+  isFaulty,
+  isRemote,
+} from "../../shared/handlers/contract/index.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
-import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/mapping.ts";
+import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/index.ts";
 import { writeOrbPlace } from "../http/cursors.ts";
 import {
   type AccessView,

@@ -4,10 +4,10 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { type LiveSummary, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { type LiveSummary, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
-import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/index.ts";
 import { sha256 } from "../../shared/kernel/ids.ts";
 import { type OrbPlace, readOrbPlace } from "../http/cursors.ts";
 import { refuseDefinition } from "../http/definition-header.ts";

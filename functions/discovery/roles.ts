@@ -1,6 +1,6 @@
 import { allowedBy } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { type Grant, lowestRole } from "../../shared/definition/document/access.ts";
+import { type Grant, lowestRole } from "../../shared/definition/document/index.ts";
 import { operationWithId } from "../runtime/operations.ts";
 import type { Operation } from "./document.ts";
 

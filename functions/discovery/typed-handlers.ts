@@ -4,10 +4,10 @@
  */
 import type { CompiledModule, CompiledSchema } from "../../shared/definition/compile.ts";
 import { listsNames, type ValuesForm, valuesSchema } from "../../shared/definition/describe.ts";
-import type { ModuleType } from "../../shared/definition/document/document.ts";
+import type { ModuleType } from "../../shared/definition/document/index.ts";
 import type { Json } from "../../shared/definition/fields/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import type { Handler } from "../../shared/handlers/contract/types.ts";
+import type { Handler } from "../../shared/handlers/contract/index.ts";
 import { isObject } from "../../shared/kernel/json.ts";
 
 type Use = ValuesForm["use"];

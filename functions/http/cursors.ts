@@ -3,8 +3,8 @@
  * in one order.
  */
 import { base64url } from "jose";
-import { isEntryId, isOrbId } from "../../shared/definition/document/ids.ts";
-import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
+import { isEntryId, isOrbId } from "../../shared/definition/document/index.ts";
+import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import type { Place } from "../../shared/store/types.ts";
 

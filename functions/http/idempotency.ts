@@ -1,5 +1,5 @@
 import type { Context } from "hono";
-import { checkKey, type Idempotency } from "../../shared/entry/model/idempotency.ts";
+import { checkKey, type Idempotency } from "../../shared/entry/model/index.ts";
 import type { AppEnv } from "../request/context.ts";
 import { describedPath } from "./prefixes.ts";
 

@@ -8,7 +8,7 @@ import {
   needOf,
   type Operation,
   type PlatformOperation,
-} from "../../shared/access/credentials/operations.ts";
+} from "../../shared/access/credentials/index.ts";
 import { entryAdmin, platformAdmin } from "../middleware/session.ts";
 import { OPERATOR_SESSION } from "./schemas.ts";
 

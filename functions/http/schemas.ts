@@ -1,9 +1,8 @@
 import { z } from "@hono/zod-openapi";
-import { MARKET } from "../../shared/definition/document/ids.ts";
-import { normaliseInstant } from "../../shared/definition/fields/parts/calendar.ts";
-import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/cursor.ts";
-import { QUERY_LIMITS } from "../../shared/entry/query/parameters.ts";
-import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
+import { MARKET } from "../../shared/definition/document/index.ts";
+import { normaliseInstant } from "../../shared/definition/fields/parts/index.ts";
+import { CURSOR_FORM, LONGEST_CURSOR } from "../../shared/entry/model/index.ts";
+import { PAGE_SIZE, QUERY_LIMITS } from "../../shared/entry/query/index.ts";
 import { MOMENT_FORM } from "../../shared/kernel/faults.ts";
 
 export const header = (description: string, more: { example?: string; enum?: string[] } = {}) => ({

@@ -2,22 +2,23 @@
 import { z } from "@hono/zod-openapi";
 import { type Actor, proposing } from "../../shared/access/actor.ts";
 import { principalIn } from "../../shared/access/authorize.ts";
-import type { Item, ReadContent } from "../../shared/changes/content/content.ts";
 import {
+  type Item,
+  type ReadContent,
   type ReadingIn,
   readingIn,
   type WithinSet,
   type WritingOptions,
   writingInto,
-} from "../../shared/changes/content/within.ts";
+} from "../../shared/changes/content/index.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { homeKey } from "../../shared/definition/document/home.ts";
+import { homeKey } from "../../shared/definition/document/index.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { type EntryKey, ownerOf, TakenMeanwhile } from "../../shared/entry/index.ts";
-import type { OrbContext } from "../../shared/entry/model/resolve.ts";
+import type { OrbContext } from "../../shared/entry/model/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
-import type { SetOfList } from "../../shared/streams/live/set-list.ts";
+import type { SetOfList } from "../../shared/streams/live/index.ts";
 
 const change = z.string().optional();
 

@@ -9,8 +9,7 @@ import {
   isSessionCookie,
 } from "../../shared/access/authenticate.ts";
 import { realmOf, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
-import type { Operation } from "../../shared/access/credentials/operations.ts";
-import { isTokenText, readTokenText } from "../../shared/access/credentials/token-text.ts";
+import { isTokenText, type Operation, readTokenText } from "../../shared/access/credentials/index.ts";
 import { handlerRefusal, refusal } from "../../shared/access/refusals.ts";
 import { isVerified } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";

@@ -5,10 +5,16 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { deleteCookie, getCookie, setCookie } from "hono/cookie";
 import { hostPrefix } from "../../shared/access/authenticate.ts";
-import { beginLink, beginOAuth, type OAuthStart } from "../../shared/access/oauth/begin.ts";
-import { finishOAuth } from "../../shared/access/oauth/finish.ts";
-import { listIdentities, unlink } from "../../shared/access/oauth/identities.ts";
-import { endOfState, STATE_SECONDS } from "../../shared/access/oauth/state.ts";
+import {
+  beginLink,
+  beginOAuth,
+  endOfState,
+  finishOAuth,
+  listIdentities,
+  type OAuthStart,
+  STATE_SECONDS,
+  unlink,
+} from "../../shared/access/oauth/index.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

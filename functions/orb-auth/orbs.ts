@@ -12,8 +12,8 @@ import {
   hidesRealmSegment,
   isSigninPage,
   shortPath,
-} from "../../shared/definition/document/ids.ts";
-import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+} from "../../shared/definition/document/index.ts";
+import { liveOrb, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { innerRouter } from "../http/inner-router.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { defineRoute } from "../http/router.ts";

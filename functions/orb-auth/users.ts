@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { createServiceAccount } from "../../shared/access/machines/services.ts";
+import { createServiceAccount } from "../../shared/access/machines/index.ts";
 import { changeUser, listUsers, removeUser } from "../../shared/access/users.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

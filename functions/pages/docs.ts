@@ -3,7 +3,7 @@ import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { type Actor, anonymous } from "../../shared/access/actor.ts";
 import { orbRealm, platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
-import { liveOrb } from "../../shared/definition/stored/live.ts";
+import { liveOrb } from "../../shared/definition/stored/index.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery } from "../http/schemas.ts";

@@ -2,8 +2,8 @@
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
 import type { AccountActor } from "../../shared/access/actor.ts";
-import { CANS, RIGHTS } from "../../shared/access/credentials/rights.ts";
-import { type ProgramRequest, requireAllowable } from "../../shared/access/machines/programs.ts";
+import { CANS, RIGHTS } from "../../shared/access/credentials/index.ts";
+import { type ProgramRequest, requireAllowable } from "../../shared/access/machines/index.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";

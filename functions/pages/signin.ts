@@ -5,7 +5,7 @@ import { ensureBootstrap } from "../../shared/access/bootstrap.ts";
 import { findInvitation } from "../../shared/access/invitations.ts";
 import { enforceRateLimit } from "../../shared/access/limits.ts";
 import { platformRealm, type Realm } from "../../shared/access/realms.ts";
-import { requireOpen } from "../../shared/access/recovery/usable.ts";
+import { requireOpen } from "../../shared/access/recovery/index.ts";
 import { isSignupOpen } from "../../shared/access/settings.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";

@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { createServiceAccount } from "../../shared/access/machines/services.ts";
+import { createServiceAccount } from "../../shared/access/machines/index.ts";
 import { publicKeys } from "../../shared/access/tokens.ts";
 import { listAdmins, removeAdmin } from "../../shared/access/users.ts";
 import { defineRoute, newRouter } from "../http/router.ts";

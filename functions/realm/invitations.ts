@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import { createInvitation } from "../../shared/access/invitations.ts";
-import { checkInvitation } from "../../shared/access/recovery/usable.ts";
+import { checkInvitation } from "../../shared/access/recovery/index.ts";
 import { revokeInvitation } from "../../shared/access/revocation.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";

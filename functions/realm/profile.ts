@@ -1,5 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import type { Profile } from "../../shared/access/oauth/finish.ts";
+import type { Profile } from "../../shared/access/oauth/index.ts";
 import { nameFlaw, normalName } from "./display-name.ts";
 import { PRINTABLE } from "./printable.ts";
 

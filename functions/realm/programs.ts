@@ -1,12 +1,11 @@
 import { z } from "@hono/zod-openapi";
-import type { Scope as TokenScope } from "../../shared/access/credentials/operations.ts";
-import { CANS, type Can } from "../../shared/access/credentials/rights.ts";
+import { CANS, type Can, type Scope as TokenScope } from "../../shared/access/credentials/index.ts";
 import {
   allowProgram,
   CODE_SECONDS,
   exchangeCode,
   type ProgramRequest,
-} from "../../shared/access/machines/programs.ts";
+} from "../../shared/access/machines/index.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest } from "../http/schemas.ts";
 import { refuseForeignOrigin, requireOwnPage } from "../middleware/origin.ts";

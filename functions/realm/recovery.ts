@@ -1,6 +1,5 @@
 import { z } from "@hono/zod-openapi";
-import { createRecoveryCodes, recoveryCodesOf } from "../../shared/access/recovery/codes.ts";
-import { createRecovery } from "../../shared/access/recovery/links.ts";
+import { createRecovery, createRecoveryCodes, recoveryCodesOf } from "../../shared/access/recovery/index.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json } from "../http/schemas.ts";
 import { InvitationSchema, invitationResponse } from "./schemas.ts";

@@ -1,6 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { AccountRecord } from "../../shared/access/accounts.ts";
-import type { CeremonyStart } from "../../shared/access/ceremony/begin.ts";
+import type { CeremonyStart } from "../../shared/access/ceremony/index.ts";
 import type { Invitation } from "../../shared/access/invitations.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import { nameFlaw, normalName } from "./display-name.ts";

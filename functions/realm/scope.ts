@@ -16,7 +16,7 @@ import {
   isPlatformOperation,
   type PlatformOperation,
   type RealmOperation,
-} from "../../shared/access/credentials/operations.ts";
+} from "../../shared/access/credentials/index.ts";
 import type { AccessHandler, Realm } from "../../shared/access/realms.ts";
 import type { StartedSession } from "../../shared/access/sessions.ts";
 import { notFound } from "../../shared/kernel/errors.ts";

@@ -1,7 +1,6 @@
 /** Routes for the API tokens of the caller's account, and of service accounts that the caller manages. */
 import { z } from "@hono/zod-openapi";
-import { EVERY_ORB } from "../../shared/access/credentials/operations.ts";
-import { CANS } from "../../shared/access/credentials/rights.ts";
+import { CANS, EVERY_ORB } from "../../shared/access/credentials/index.ts";
 import {
   type ApiToken,
   createApiToken,
@@ -11,9 +10,9 @@ import {
   revokeApiToken,
   revokeCurrentToken,
   TOKEN_LIMIT,
-} from "../../shared/access/machines/tokens.ts";
+} from "../../shared/access/machines/index.ts";
 import type { Deps } from "../../shared/deps.ts";
-import { wasLive } from "../../shared/entry/pinned/orb.ts";
+import { wasLive } from "../../shared/entry/pinned/index.ts";
 import { invalid } from "../../shared/kernel/errors.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { json, jsonRequest, Moment } from "../http/schemas.ts";

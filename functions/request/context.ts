@@ -3,7 +3,7 @@ import { type Actor, accountBehind, actorId, throughOf, tokenIdOf } from "../../
 import type { Realm } from "../../shared/access/realms.ts";
 import { parseAcceptLanguage } from "../../shared/definition/languages.ts";
 import type { Config, ContentCache, Deps, KeptContent, Log, SentContent } from "../../shared/deps.ts";
-import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/index.ts";
 import type { MakeImage } from "../../shared/images/job.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import type { Metric } from "../../shared/kernel/metrics.ts";

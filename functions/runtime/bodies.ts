@@ -2,7 +2,7 @@
  * Defines the request bodies for entries. The code checks the values later against the application's own definition.
  */
 import { z } from "@hono/zod-openapi";
-import { STATUSES } from "../../shared/definition/document/lifecycle.ts";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import {
   ADDED,
   EntrySchema,

@@ -1,7 +1,7 @@
 /** Parameters and responses that several entry routes share. */
 import { z } from "@hono/zod-openapi";
-import { RICH_TEXT_FORMS } from "../../shared/entry/model/rich.ts";
-import { PAGE_SIZE } from "../../shared/entry/query/query.ts";
+import { RICH_TEXT_FORMS } from "../../shared/entry/model/index.ts";
+import { PAGE_SIZE } from "../../shared/entry/query/index.ts";
 import { ANY_SESSION, Cursor, header, json, LOCALE, MARKET_NAME } from "../http/schemas.ts";
 import { RuntimeEntry } from "./bodies.ts";
 

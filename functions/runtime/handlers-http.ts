@@ -5,11 +5,14 @@
  */
 import type { Context, MiddlewareHandler, Next } from "hono";
 import { type Principal, principalIn } from "../../shared/access/authorize.ts";
-import { isOrbId, shortPath } from "../../shared/definition/document/ids.ts";
+import { isOrbId, shortPath } from "../../shared/definition/document/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { liveOrb } from "../../shared/definition/stored/live.ts";
-import { type FurtherHttpHandler, HTTP_HANDLERS } from "../../shared/handlers/contract/http.ts";
-import type { HttpHandler } from "../../shared/handlers/contract/types.ts";
+import { liveOrb } from "../../shared/definition/stored/index.ts";
+import {
+  type FurtherHttpHandler,
+  HTTP_HANDLERS,
+  type HttpHandler,
+} from "../../shared/handlers/contract/index.ts";
 import { requireCallable } from "../../shared/handlers/dispatch.ts";
 import { countCall } from "../../shared/quotas/quotas.ts";
 import { actorFor } from "../middleware/session.ts";

@@ -4,10 +4,9 @@
  */
 import type { Context } from "hono";
 import type { Principal } from "../../shared/access/authorize.ts";
-import { onlyReads } from "../../shared/definition/document/acts.ts";
+import { onlyReads } from "../../shared/definition/document/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { HTTP_PART_BYTES } from "../../shared/handlers/contract/http-limits.ts";
-import type { RemoteHttpHandler } from "../../shared/handlers/contract/types.ts";
+import { HTTP_PART_BYTES, type RemoteHttpHandler } from "../../shared/handlers/contract/index.ts";
 import { credentialFor } from "../../shared/handlers/credential.ts";
 import { callerOf } from "../../shared/handlers/dispatch.ts";
 import type { AskOptions } from "../../shared/handlers/remote.ts";

@@ -5,9 +5,8 @@ import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import { type Principal, PUBLIC, principalIn } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { parseExtras } from "../../shared/entry/query/query.ts";
-import { HTTP_METHODS } from "../../shared/handlers/contract/http-entry.ts";
-import { isRemote } from "../../shared/handlers/contract/types.ts";
+import { parseExtras } from "../../shared/entry/query/index.ts";
+import { HTTP_METHODS, isRemote } from "../../shared/handlers/contract/index.ts";
 import {
   checkInput,
   invoke,

@@ -1,9 +1,8 @@
 /** Routes that address an entry by the value of a unique field: `…/by/{field}/{value}`. */
 import { requireMay } from "../../shared/access/authorize.ts";
 import { type EntryKey, ownerOf, putEntry, readKey } from "../../shared/entry/index.ts";
-import { comparableBy } from "../../shared/entry/model/fields.ts";
-import { type ListInput, listVisible } from "../../shared/entry/read/list.ts";
-import { Reading } from "../../shared/entry/read/reading.ts";
+import { comparableBy } from "../../shared/entry/model/index.ts";
+import { type ListInput, listVisible, Reading } from "../../shared/entry/read/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { ifMatch } from "../http/etag.ts";
 import { puttingTo, type ReadingWithin, readingFrom, selectingFrom } from "../http/within.ts";

@@ -4,12 +4,10 @@
 import type { Principal } from "../../shared/access/authorize.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { comparableTargets } from "../../shared/entry/model/fields.ts";
-import { choose } from "../../shared/entry/model/localize.ts";
-import type { PinnedRequest } from "../../shared/entry/pinned/orb.ts";
-import { type ListQuery, parseListQuery } from "../../shared/entry/query/query.ts";
-import type { ListInput } from "../../shared/entry/read/list.ts";
-import { Reading } from "../../shared/entry/read/reading.ts";
+import { choose, comparableTargets } from "../../shared/entry/model/index.ts";
+import type { PinnedRequest } from "../../shared/entry/pinned/index.ts";
+import { type ListQuery, parseListQuery } from "../../shared/entry/query/index.ts";
+import { type ListInput, Reading } from "../../shared/entry/read/index.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { furtherNames } from "./operations.ts";
 

@@ -1,8 +1,7 @@
 /** Serves live lists: over the request's own broker connection, or by a redirect to the streams process. */
 import type { Context } from "hono";
-import type { ListInput } from "../../shared/entry/read/list.ts";
-import { LiveLists, serveLiveList } from "../../shared/streams/live/serve.ts";
-import type { SetOfList } from "../../shared/streams/live/set-list.ts";
+import type { ListInput } from "../../shared/entry/read/index.ts";
+import { LiveLists, type SetOfList, serveLiveList } from "../../shared/streams/live/index.ts";
 import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import type { AppEnv } from "../request/context.ts";
 import { handOver, serveReader } from "../streams/reader.ts";

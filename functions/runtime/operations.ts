@@ -4,8 +4,8 @@
  * definition.
  */
 import { type RouteConfig, z } from "@hono/zod-openapi";
-import type { EntryOperation } from "../../shared/access/credentials/operations.ts";
-import { LIST_PARAMETERS } from "../../shared/entry/query/query.ts";
+import type { EntryOperation } from "../../shared/access/credentials/index.ts";
+import { LIST_PARAMETERS } from "../../shared/entry/query/index.ts";
 import { MOVES, type Move } from "../admin/entries.ts";
 import { listedRevisions, oneRevision } from "../admin/entry-revisions.ts";
 import { MERGE_PATCH, PatchManyBody } from "../admin/entry-schemas.ts";

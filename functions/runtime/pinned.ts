@@ -4,9 +4,9 @@
  */
 import type { Context } from "hono";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import { homeKey } from "../../shared/definition/document/home.ts";
+import { homeKey } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
-import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/orb.ts";
+import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/index.ts";
 import { AppError, type Fault, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
 import { isDefinitionHeader, refuseDefinition } from "../http/definition-header.ts";
 import type { AppEnv } from "../request/context.ts";

@@ -1,7 +1,6 @@
 /** Routes that change or delete all entries that match a list's filter. */
 import { deleteEntry, requirePatch, updateEntry } from "../../shared/entry/index.ts";
-import { listEntries } from "../../shared/entry/read/list.ts";
-import { Reading } from "../../shared/entry/read/reading.ts";
+import { listEntries, Reading } from "../../shared/entry/read/index.ts";
 import { ofOneWrite } from "../../shared/quotas/guesses.ts";
 import { changePage, selectionOf } from "../http/many.ts";
 import { selectingFrom, writingTo } from "../http/within.ts";

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { z } from "zod";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { requireLive } from "../../shared/definition/stored/live.ts";
+import { requireLive } from "../../shared/definition/stored/index.ts";
 import {
   createEntry,
   deleteEntry,
@@ -13,9 +13,9 @@ import {
   updateEntry,
   type Written,
 } from "../../shared/entry/index.ts";
-import { richTextForm } from "../../shared/entry/model/rich.ts";
-import { parseExtras } from "../../shared/entry/query/query.ts";
-import { presentWritten } from "../../shared/entry/read/get.ts";
+import { richTextForm } from "../../shared/entry/model/index.ts";
+import { parseExtras } from "../../shared/entry/query/index.ts";
+import { presentWritten } from "../../shared/entry/read/index.ts";
 import { invalid, notFound } from "../../shared/kernel/errors.ts";
 import { localesOf, MOVES, type Move } from "../admin/entries.ts";
 import { asEntryFault, changeOf, warningsOf } from "../admin/entry-schemas.ts";

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { Actor } from "../../shared/access/actor.ts";
 import { takeOrbReader, takeReader } from "../../shared/quotas/readers.ts";
 import { readerOf } from "../../shared/streams/caller.ts";
-import { Hub, type HubOptions } from "../../shared/streams/read/hub.ts";
+import { Hub, type HubOptions } from "../../shared/streams/read/index.ts";
 import { toResponse } from "../../shared/streams/response.ts";
 import type { Answer } from "../../shared/streams/serve.ts";
 import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";

@@ -1,6 +1,6 @@
 /** Checks the stored data of an application, while the client waits. */
 import { z } from "@hono/zod-openapi";
-import { knownLosses, orbOfLoss } from "../../shared/definition/stored/losses.ts";
+import { knownLosses, orbOfLoss } from "../../shared/definition/stored/index.ts";
 import { getOrb } from "../../shared/orb/read.ts";
 import { verifyOne } from "../../shared/verify/verify.ts";
 import { type AdminPrefix, contentRoute } from "../http/prefixes.ts";

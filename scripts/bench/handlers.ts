@@ -5,7 +5,7 @@
 import { connect } from "nats";
 import { system } from "../../shared/access/actor.ts";
 import { createOrb } from "../../shared/orb/create.ts";
-import { openStore } from "../../shared/store/broker/store.ts";
+import { openStore } from "../../shared/store/broker/index.ts";
 import { scriptDeps } from "../platform/deps.ts";
 import { startTemporary } from "./stand.ts";
 

@@ -1,7 +1,6 @@
 /** `npm run doctor -- --accept-loss <stream>`: an operator keeps a stream as it is after a loss. */
 import { setTimeout as delay } from "node:timers/promises";
-import { findsFence } from "../../shared/definition/stored/live-record.ts";
-import { forgetLoss, knownLosses, orbOfLoss } from "../../shared/definition/stored/losses.ts";
+import { findsFence, forgetLoss, knownLosses, orbOfLoss } from "../../shared/definition/stored/index.ts";
 import { RESTART_ADVICE } from "../../shared/verify/damage.ts";
 import { readRunning } from "../config/data-dir.ts";
 import type { Settings } from "../config/settings.ts";

@@ -5,7 +5,7 @@
 import { setTimeout as delay } from "node:timers/promises";
 import { proveWrite } from "../../shared/discovery/writable.ts";
 import { newId } from "../../shared/kernel/ids.ts";
-import type { ConnectOptions } from "../../shared/store/client/connection.ts";
+import type { ConnectOptions } from "../../shared/store/client/index.ts";
 import { buckets, kvSubject, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { api } from "../backup/format.ts";

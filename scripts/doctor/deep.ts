@@ -1,6 +1,6 @@
 /** Reads all stored data, and reports what is missing or damaged. */
 import { existsSync } from "node:fs";
-import { knownLosses } from "../../shared/definition/stored/losses.ts";
+import { knownLosses } from "../../shared/definition/stored/index.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { lossRemedy } from "../../shared/discovery/losses.ts";
 import type { Store } from "../../shared/store/types.ts";

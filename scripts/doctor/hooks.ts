@@ -1,7 +1,5 @@
 /** Checks that a process is running the after-write hooks and the schedules, if any application has them. */
-import { Definitions } from "../../shared/hooks/after/definitions.ts";
-import { readHookFigures } from "../../shared/hooks/after/figures.ts";
-import { workerState } from "../../shared/hooks/after/list.ts";
+import { Definitions, readHookFigures, workerState } from "../../shared/hooks/after/index.ts";
 import { pause } from "../../shared/kernel/pause.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { type Finding, fail, ok, warn } from "./finding.ts";

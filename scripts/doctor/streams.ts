@@ -3,7 +3,7 @@
  * date.
  */
 import { type Copy, isCopyMissing } from "../../shared/discovery/gauges.ts";
-import { platformStreams } from "../../shared/store/broker/provision.ts";
+import { platformStreams } from "../../shared/store/broker/index.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { allStreams, api } from "../backup/format.ts";
 import { type Finding, fail, ok, sizeOf, warn } from "./finding.ts";

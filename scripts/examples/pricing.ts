@@ -4,7 +4,7 @@
  * NATS_URL=$(npm run --silent nats:url) node_modules/.bin/node scripts/examples/pricing.ts
  */
 import { connect, headers } from "nats";
-import { ServiceError, serve } from "../../shared/handlers/contract/kit.ts";
+import { ServiceError, serve } from "../../shared/handlers/contract/index.ts";
 
 const address = new URL(process.env.NATS_URL ?? "nats://127.0.0.1:4222");
 const connection = await connect({

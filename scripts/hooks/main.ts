@@ -6,12 +6,12 @@
 import { randomUUID } from "node:crypto";
 import { readSettings } from "../../functions/env.ts";
 import { consoleLog } from "../../functions/request/log.ts";
-import { ScheduleKeeper } from "../../shared/changes/scheduled/keeper.ts";
-import { IndexKeeper } from "../../shared/entry/ordered/keeper.ts";
+import { ScheduleKeeper } from "../../shared/changes/scheduled/index.ts";
+import { IndexKeeper } from "../../shared/entry/ordered/index.ts";
 import { sweepFiles } from "../../shared/files/sweep.ts";
-import { HookWorker } from "../../shared/hooks/after/worker.ts";
+import { HookWorker } from "../../shared/hooks/after/index.ts";
 import { type Compared, completeIndexes } from "../../shared/orb/complete-indexes.ts";
-import { openStore } from "../../shared/store/broker/store.ts";
+import { openStore } from "../../shared/store/broker/index.ts";
 import { prepareDataDir, readRunning } from "../config/data-dir.ts";
 import { readHooksSettings } from "../config/hooks-settings.ts";
 import { scriptDeps } from "../platform/deps.ts";

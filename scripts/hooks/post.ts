@@ -2,7 +2,7 @@
 import { request as requestPlain } from "node:http";
 import { request as requestSecure } from "node:https";
 import type { BlockList } from "node:net";
-import type { Post } from "../../shared/hooks/after/webhook.ts";
+import type { Post } from "../../shared/hooks/after/index.ts";
 import { checkedLookup, isLocal, isReachable, type Resolve, refusedLiteral } from "../config/addresses.ts";
 
 /** Maximum milliseconds for a webhook, from the DNS lookup until the status of the response arrives. */

@@ -12,7 +12,7 @@ import { isKnownHost, unknownHost } from "../../functions/middleware/host-name.t
 import type { AppEnv, Host } from "../../functions/request/context.ts";
 import { consoleLog } from "../../functions/request/log.ts";
 import { CHUNK_BYTES } from "../../shared/files/object.ts";
-import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/cached-store.ts";
+import { type CachedStore, type CacheStats, openCachedStore } from "../../shared/store/cache/index.ts";
 import { ReadSemaphore } from "../../shared/store/read-semaphore.ts";
 import { programsIn } from "../bundle/layout.ts";
 import { openImages } from "../images/pool.ts";

@@ -10,7 +10,7 @@ import { type AppEnv, type Host, logOf, recordFinished } from "../../functions/r
 import { namesOf } from "../../functions/request/log.ts";
 import type { KeptContent } from "../../shared/deps.ts";
 import { BoundedMap } from "../../shared/kernel/bounded-map.ts";
-import { DependencyTracker, type Evictable, SieveCache } from "../../shared/store/cache/cached-store.ts";
+import { DependencyTracker, type Evictable, SieveCache } from "../../shared/store/cache/index.ts";
 import { AdmissionFilter } from "./admission-filter.ts";
 import type { RecordedResponse, Recorder } from "./response.ts";
 import { type Head, headOf, type Keys, keysOf } from "./response-keys.ts";

@@ -3,7 +3,7 @@ import type { Context } from "hono";
 import type { AppEnv } from "../../functions/request/context.ts";
 import type { KeptContent, SentContent } from "../../shared/deps.ts";
 import { isObject } from "../../shared/kernel/json.ts";
-import type { DependencyTracker } from "../../shared/store/cache/cached-store.ts";
+import type { DependencyTracker } from "../../shared/store/cache/index.ts";
 
 /** Receives a complete response with status 200, or learns that there is none. */
 export interface Recorder {

@@ -3,7 +3,7 @@
  * with one system call.
  */
 import { WebSocket } from "ws";
-import type { BrokerSocket } from "../../shared/store/client/socket.ts";
+import type { BrokerSocket } from "../../shared/store/client/index.ts";
 
 /** Maximum bytes of a frame from the broker. The broker never sends a larger one. */
 const MAX_FRAME_BYTES = 128 * 1024 * 1024;

@@ -1,5 +1,5 @@
-import { openStore } from "../../shared/store/broker/store.ts";
-import type { ConnectOptions } from "../../shared/store/client/connection.ts";
+import { openStore } from "../../shared/store/broker/index.ts";
+import type { ConnectOptions } from "../../shared/store/client/index.ts";
 import { subjects } from "../../shared/store/subjects.ts";
 import type { Broker } from "../broker/launch.ts";
 

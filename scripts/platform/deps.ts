@@ -1,5 +1,5 @@
 import { readSettings } from "../../functions/env.ts";
-import type { HandlerDeps } from "../../shared/handlers/contract/types.ts";
+import type { HandlerDeps } from "../../shared/handlers/contract/index.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import { actingFor } from "../../shared/modules/acting.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";

@@ -1,5 +1,5 @@
 import type { Deps } from "../../shared/deps.ts";
-import type { ConnectOptions } from "../../shared/store/client/connection.ts";
+import type { ConnectOptions } from "../../shared/store/client/index.ts";
 import { type Running, readRunning } from "../config/data-dir.ts";
 import { loadSecrets, type Secrets } from "../config/secrets.ts";
 import type { Settings } from "../config/settings.ts";

@@ -10,10 +10,10 @@ import { addressOf } from "../../functions/runtime/address.ts";
 import { listInputOf } from "../../functions/runtime/list-input.ts";
 import { authenticate } from "../../shared/access/authenticate.ts";
 import { principalIn, realmOf } from "../../shared/access/authorize.ts";
-import { isOrbId } from "../../shared/definition/document/ids.ts";
-import { liveOrb, noLiveOrb } from "../../shared/definition/stored/live.ts";
+import { isOrbId } from "../../shared/definition/document/index.ts";
+import { liveOrb, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
-import { type LiveLists, serveLiveList } from "../../shared/streams/live/serve.ts";
+import { type LiveLists, serveLiveList } from "../../shared/streams/live/index.ts";
 import type { Answer } from "../../shared/streams/serve.ts";
 import { redeemForActor, TICKET } from "../../shared/streams/ticket.ts";
 

@@ -1,5 +1,5 @@
 import { type Metric, metric, type Sample } from "../../shared/kernel/metrics.ts";
-import type { Hub } from "../../shared/streams/read/hub.ts";
+import type { Hub } from "../../shared/streams/read/index.ts";
 import { processMetrics } from "../process/metrics.ts";
 
 export interface HttpCounts {

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { count, readVariables } from "../../functions/env.ts";
-import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../../shared/streams/read/limits.ts";
+import { DEFAULT_LIMITS, DEFAULT_TIMES } from "../../shared/streams/read/index.ts";
 
 const most = (fallback: number) => count(fallback, 1, 1_000_000);
 const Environment = z.object({

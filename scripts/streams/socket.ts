@@ -1,7 +1,7 @@
 /** Writes server-sent events directly to sockets. Data for many readers is encoded only once. */
 import type { IncomingMessage, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
-import type { Sink } from "../../shared/streams/read/reader.ts";
+import type { Sink } from "../../shared/streams/read/index.ts";
 
 const LAST_CHUNK = "0\r\n\r\n";
 const LOW_WATER = 64 * 1024;

@@ -53,18 +53,25 @@ export function readLayers(): Map<string, string[]> {
   );
 }
 
+/**
+ * Returns whether other folders may import only the `index.ts` of a folder, its surface. Each folder below a folder of
+ * `shared/` has one.
+ */
+export const hasSurface = (folder: string): boolean => /^shared\/[^/]+\//.test(folder);
+
 /** Returns the linter's override for one folder. */
 function override(folder: string, targets: readonly string[]) {
   const extensions = folder.startsWith("functions/console") ? ["ts", "tsx", "json"] : ["ts"];
   const allowed = [folder, ...targets].flatMap((target) => {
     const path = posix.relative(folder, target);
     const relative = path === "" ? "." : path.startsWith("..") ? path : `./${path}`;
+    if (target !== folder && hasSurface(target)) return [`!${relative}/index.ts`];
     return extensions.map((extension) => `!${relative}/*.${extension}`);
   });
   const names = targets.length === 0 ? "nothing outside itself" : `only ${targets.join(", ")}`;
   const folders: Ban = {
     group: ["./**", "../**", ...allowed],
-    message: `${folder} may import ${names}. Move the code, pass it in as a dependency, or edit scripts/tools/layers.txt.`,
+    message: `${folder} may import ${names}, and of a folder below shared/*/ only its index.ts. Move the code, pass it in as a dependency, export it there, or edit scripts/tools/layers.txt.`,
   };
   const patterns = [folders, ...packageBans(folder)];
   const noRestrictedImports = { level: "error", options: { patterns } };

@@ -3,12 +3,16 @@
  * of a block, or of a stream, without an error: then a stream is shorter than its record, or contradicts it.
  */
 import { existsSync, readdirSync } from "node:fs";
-import { orbHead } from "../../shared/definition/stored/history.ts";
-import { findsFence } from "../../shared/definition/stored/live-record.ts";
-import { forgetLoss, orbOfLoss, tellLoss } from "../../shared/definition/stored/losses.ts";
+import {
+  findsFence,
+  forgetLoss,
+  orbHead,
+  orbOfLoss,
+  tellLoss,
+} from "../../shared/definition/stored/index.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { pause } from "../../shared/kernel/pause.ts";
-import { platformStreamNames } from "../../shared/store/broker/provision.ts";
+import { platformStreamNames } from "../../shared/store/broker/index.ts";
 import { SMALL_BYTES } from "../../shared/store/budget.ts";
 import { orbOfFiles } from "../../shared/store/file-subjects.ts";
 import { isToken, orbOf, streams, subjects } from "../../shared/store/subjects.ts";

@@ -5,7 +5,7 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { z } from "zod";
-import { forgetLoss } from "../../shared/definition/stored/losses.ts";
+import { forgetLoss } from "../../shared/definition/stored/index.ts";
 import type { Deps } from "../../shared/deps.ts";
 import { pause } from "../../shared/kernel/pause.ts";
 import type { Damage } from "../../shared/verify/damage.ts";

@@ -2,7 +2,7 @@ import type { Deps } from "../deps.ts";
 import { AppError, notFound, unavailable } from "../kernel/errors.ts";
 import { Again, type RetryPolicy, retry } from "../kernel/retry.ts";
 import { READ_BYTES, ReadBudget } from "../store/budget.ts";
-import { isDeletionMarker } from "../store/client/message.ts";
+import { isDeletionMarker } from "../store/client/index.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";

@@ -1,9 +1,7 @@
 /** The caller of an operation. Only `authenticate.ts` and the platform itself create actors. */
 
-import { BUILT_IN_ROLES, type OrbRoles } from "../definition/document/access.ts";
-import type { Act } from "../definition/document/acts.ts";
-import { ROLE_ID } from "../definition/document/ids.ts";
-import type { Scope } from "./credentials/operations.ts";
+import { type Act, BUILT_IN_ROLES, type OrbRoles, ROLE_ID } from "../definition/document/index.ts";
+import type { Scope } from "./credentials/index.ts";
 
 /** Built-in roles from the most to the least powerful. `public` is an anonymous caller. */
 export type Role = "owner" | "admin" | "user" | "public";

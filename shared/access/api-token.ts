@@ -11,8 +11,7 @@ import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
 import { type Consistency, StreamMissing } from "../store/types.ts";
 import { type AccountRecord, readAccount, readRecord, recordsToRevoke } from "./accounts.ts";
 import { isEffective } from "./bootstrap.ts";
-import type { Scope } from "./credentials/operations.ts";
-import { readTokenText, type TokenParts } from "./credentials/token-text.ts";
+import { readTokenText, type Scope, type TokenParts } from "./credentials/index.ts";
 import { bucketsOf } from "./realms.ts";
 
 export interface ApiTokenRecord {

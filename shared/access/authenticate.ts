@@ -18,7 +18,7 @@ import {
 import { noteTokenUse, readApiToken, type VerifiedToken, verifyApiToken } from "./api-token.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
 import { isEffective } from "./bootstrap.ts";
-import { isTokenText } from "./credentials/token-text.ts";
+import { isTokenText } from "./credentials/index.ts";
 import { bucketsOf } from "./realms.ts";
 import { handlerRefusal, pinnedRefusal, realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";

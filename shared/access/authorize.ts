@@ -1,6 +1,12 @@
 /** Decides what each role may do. An operation that no rule allows is forbidden. */
-import type { Action, FieldAccess, Grant, SchemaAccess } from "../definition/document/access.ts";
-import { ACT_OF, type Act } from "../definition/document/acts.ts";
+import {
+  ACT_OF,
+  type Act,
+  type Action,
+  type FieldAccess,
+  type Grant,
+  type SchemaAccess,
+} from "../definition/document/index.ts";
 import type { AppError } from "../kernel/errors.ts";
 import {
   type AccountActor,
@@ -30,7 +36,7 @@ import {
   requireCovered,
   type Scope,
   scopeIn,
-} from "./credentials/operations.ts";
+} from "./credentials/index.ts";
 import { handlersOnly, missingAct, peopleOnly, refusal } from "./refusals.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */

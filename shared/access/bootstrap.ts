@@ -4,7 +4,7 @@
  */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
-import { isDeletionMarker } from "../store/client/message.ts";
+import { isDeletionMarker } from "../store/client/index.ts";
 import { nullOnConflict, untilWritten } from "../store/pages.ts";
 import { kvSubject, streams } from "../store/subjects.ts";
 import { type AccountRecord, pageRecords, type RecordPage, readRecord, type Versioned } from "./accounts.ts";

@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { windowAt } from "../kernel/window.ts";
-import { LIMIT_WINDOW_SECONDS } from "../store/broker/provision.ts";
+import { LIMIT_WINDOW_SECONDS } from "../store/broker/index.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectFull } from "../store/types.ts";
 

@@ -3,8 +3,7 @@
  * share.
  */
 import { base64url } from "jose";
-import { NO_ROLES, type OrbRoles, rolesOf } from "../definition/document/access.ts";
-import type { ProviderDefinition } from "../definition/document/providers.ts";
+import { NO_ROLES, type OrbRoles, type ProviderDefinition, rolesOf } from "../definition/document/index.ts";
 import type { Config } from "../deps.ts";
 import { invalid, invalidParameters } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";

@@ -13,7 +13,7 @@ import { AppError } from "../kernel/errors.ts";
 import { isToken } from "../store/subjects.ts";
 import { type AccountRole, isAccountRole } from "./actor.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
-import { isTokenText, readTokenText } from "./credentials/token-text.ts";
+import { isTokenText, readTokenText } from "./credentials/index.ts";
 
 const ALGORITHM = "EdDSA";
 /** Allowed clock difference between hosts in seconds. */

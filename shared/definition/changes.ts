@@ -1,6 +1,5 @@
 /** What a new definition changes for stored entries. */
-import type { ModuleDefinition } from "./document/document.ts";
-import type { Home } from "./document/home.ts";
+import type { Home, ModuleDefinition } from "./document/index.ts";
 
 /**
  * How a change of the definition affects stored entries:

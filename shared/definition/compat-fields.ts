@@ -2,11 +2,17 @@
 import { equal } from "../kernel/json.ts";
 import type { PlacedChange } from "./changes.ts";
 import { isRequired } from "./compile-field.ts";
-import type { FieldDefinition, OrbDocument } from "./document/document.ts";
-import { schemaToken } from "./document/home.ts";
-import { isPolymorphic, type ReferenceTarget, refsOf, targetsOf } from "./document/targets.ts";
+import {
+  type FieldDefinition,
+  isPolymorphic,
+  type OrbDocument,
+  type ReferenceTarget,
+  refsOf,
+  schemaToken,
+  targetsOf,
+} from "./document/index.ts";
 import { FIELD_TYPES } from "./fields/index.ts";
-import { MODULES, type NameTable, storedHome } from "./names/stored-names.ts";
+import { MODULES, type NameTable, storedHome } from "./names/index.ts";
 
 /**
  * Attributes of a field that determine how its stored values are read. Most changes of them would make these values

@@ -2,11 +2,9 @@
 import { joinNames } from "../kernel/faults.ts";
 import { equal } from "../kernel/json.ts";
 import type { Change, Side } from "./compat-fields.ts";
-import type { FieldDefinition } from "./document/document.ts";
-import { readsOf, ruleOf } from "./document/source.ts";
-import { type Before, isSameRule, madeBefore, madeIn } from "./names/made.ts";
-import { allStored, rootOf } from "./names/stored-names.ts";
-import { takesRule } from "./types/traits.ts";
+import { type FieldDefinition, readsOf, ruleOf } from "./document/index.ts";
+import { allStored, type Before, isSameRule, madeBefore, madeIn, rootOf } from "./names/index.ts";
+import { takesRule } from "./types/index.ts";
 
 /** The fields of a schema, before and after a change. */
 interface FieldsOfBoth {

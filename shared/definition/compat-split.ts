@@ -1,13 +1,19 @@
 /** Compares fields whose objects become entries of another schema with a reference, and back. */
 import { joinNames } from "../kernel/faults.ts";
 import { type Change, meaningChanges, type Side } from "./compat-fields.ts";
-import { accessLists } from "./document/access.ts";
-import type { FieldDefinition, ModuleDefinition, SchemaDefinition } from "./document/document.ts";
-import { type HomeKey, homeKey } from "./document/home.ts";
-import { isEntryRule, joinOf, splitOf } from "./document/source.ts";
-import { refsOf } from "./document/targets.ts";
-import { madeIn } from "./names/made.ts";
-import { storedHome } from "./names/stored-names.ts";
+import {
+  accessLists,
+  type FieldDefinition,
+  type HomeKey,
+  homeKey,
+  isEntryRule,
+  joinOf,
+  type ModuleDefinition,
+  refsOf,
+  type SchemaDefinition,
+  splitOf,
+} from "./document/index.ts";
+import { madeIn, storedHome } from "./names/index.ts";
 import { componentsOf, shapesOf } from "./nested.ts";
 import type { PartDefinition } from "./rich-text.ts";
 

@@ -14,25 +14,30 @@ import {
 import { becameOthers, madeChanges, madeOfRemoved } from "./compat-made.ts";
 import { draftersOf, isStep, stepChanges } from "./compat-split.ts";
 import { isRequired } from "./compile-field.ts";
-import { accessLists } from "./document/access.ts";
-import type {
-  FieldDefinition,
-  ModuleDefinition,
-  OrbDocument,
-  SchemaDefinition,
-} from "./document/document.ts";
-import { homeKey } from "./document/home.ts";
-import { movesOf, sourceOf } from "./document/source.ts";
-import { conversionTo, isLossless } from "./names/forms.ts";
-import { type Location, type MovedBetween, movedBetween, sharedBetween } from "./names/moves.ts";
+import {
+  accessLists,
+  type FieldDefinition,
+  homeKey,
+  type ModuleDefinition,
+  movesOf,
+  type OrbDocument,
+  type SchemaDefinition,
+  sourceOf,
+} from "./document/index.ts";
 import {
   COMPONENTS,
+  conversionTo,
+  isLossless,
+  type Location,
   MODULES,
+  type MovedBetween,
+  movedBetween,
   NameTable,
   type StoredNames,
   scopeWithin,
+  sharedBetween,
   storedHome,
-} from "./names/stored-names.ts";
+} from "./names/index.ts";
 import { componentsOf, shapesOf } from "./nested.ts";
 import { allowedIn, BLOCK, linkKey } from "./rich-text.ts";
 

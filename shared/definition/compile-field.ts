@@ -1,12 +1,27 @@
 /** Compiles one field, with the fields inside its objects. */
 import { sortedLanguage, sortKeys, TABLES_VERSION } from "../collation/keys.ts";
-import { compileFieldAccess, type FieldAccess, type OrbRoles } from "./document/access.ts";
-import type { FieldDefinition, ModuleDefinition } from "./document/document.ts";
-import { isPolymorphic, type ReferenceTarget, targetKey, targetsOf } from "./document/targets.ts";
+import {
+  compileFieldAccess,
+  type FieldAccess,
+  type FieldDefinition,
+  isPolymorphic,
+  type ModuleDefinition,
+  type OrbRoles,
+  type ReferenceTarget,
+  targetKey,
+  targetsOf,
+} from "./document/index.ts";
 import { FIELD_TYPES, type FieldType, type FilterOperator, type Json, type Rule } from "./fields/index.ts";
-import { compareScalars, listOperators } from "./fields/parts/type.ts";
-import { type Conversion, conversionTo } from "./names/forms.ts";
-import { COMPONENTS, MODULES, type NameTable, scopeWithin, storedHome } from "./names/stored-names.ts";
+import { compareScalars, listOperators } from "./fields/parts/index.ts";
+import {
+  COMPONENTS,
+  type Conversion,
+  conversionTo,
+  MODULES,
+  type NameTable,
+  scopeWithin,
+  storedHome,
+} from "./names/index.ts";
 import { type Components, isLocalizedInside, shapesOf, TYPE } from "./nested.ts";
 import { BLOCK, type Finish, finishBlock, linkTargets, type PartDefinition } from "./rich-text.ts";
 

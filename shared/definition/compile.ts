@@ -1,35 +1,40 @@
 import { type CompiledField, compileField, type FieldCompiler, isRenamed } from "./compile-field.ts";
 import {
+  type Act,
   accessLists,
   compileAccess,
-  liveRoleOf,
-  NO_ROLES,
-  type OrbRoles,
-  rolesOf,
-  type SchemaAccess,
-} from "./document/access.ts";
-import type { Act } from "./document/acts.ts";
-import {
+  compileWorkflow,
   DEFAULT_LANGUAGE,
-  type ModuleDefinition,
-  type ModuleType,
-  type OrbDocument,
-  type SchemaDefinition,
-  SESSION_TTL,
-} from "./document/document.ts";
-import {
   type Home,
   type HomeKey,
   homeKey,
+  liveRoleOf,
+  type ModuleDefinition,
+  type ModuleType,
+  NO_ROLES,
+  type OrbDocument,
+  type OrbRoles,
+  type ReviewRule,
+  rolesOf,
+  type SchemaAccess,
+  type SchemaDefinition,
   type SchemaToken,
+  SESSION_TTL,
   SUBJECT_TYPES,
   schemaToken,
-} from "./document/home.ts";
-import { sourceOf } from "./document/source.ts";
-import { compileWorkflow, type ReviewRule } from "./document/workflow.ts";
-import { type MadeField, madeFields } from "./names/made.ts";
-import { type MovedField, movedFields } from "./names/moves.ts";
-import { MODULES, NameTable, type StoredNames, schemasOf, storedHome } from "./names/stored-names.ts";
+  sourceOf,
+} from "./document/index.ts";
+import {
+  type MadeField,
+  MODULES,
+  type MovedField,
+  madeFields,
+  movedFields,
+  NameTable,
+  type StoredNames,
+  schemasOf,
+  storedHome,
+} from "./names/index.ts";
 import { componentsOf, withNested } from "./nested.ts";
 
 export type { CompiledField };

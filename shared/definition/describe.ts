@@ -1,8 +1,6 @@
 /** Describes the values of entries in OpenAPI 3.0, as precisely as OpenAPI allows. */
 import type { CompiledField, CompiledSchema } from "./compile.ts";
-import { MASK } from "./document/mask.ts";
-import { sourceOf } from "./document/source.ts";
-import { refsOf } from "./document/targets.ts";
+import { MASK, refsOf, sourceOf } from "./document/index.ts";
 import type { Json, JsonSchema } from "./fields/index.ts";
 import { inLanguage } from "./languages.ts";
 import { isPortable } from "./portable.ts";

@@ -1,5 +1,5 @@
 /** Chooses a language for a reader: for the values of an entry, and for the texts of a document. */
-import { canonicalLanguage } from "./document/ids.ts";
+import { canonicalLanguage } from "./document/index.ts";
 
 /** Maximum characters and language ranges of an `Accept-Language` header. Anything beyond is ignored. */
 const MAX_HEADER = 1000;

@@ -1,6 +1,5 @@
 import type { CompiledOrb } from "./compile.ts";
-import type { OrbDocument } from "./document/document.ts";
-import type { Home } from "./document/home.ts";
+import type { Home, OrbDocument } from "./document/index.ts";
 
 /**
  * Messages that the broker has lost from an application's stream. Until an operator decides about them, the application

@@ -1,8 +1,8 @@
 /** Finds the fields that a document gives to the objects of a field: in the field itself, or in components. */
-import type { FieldDefinition, OrbDocument } from "./document/document.ts";
+import type { FieldDefinition, OrbDocument } from "./document/index.ts";
 import { BLOCK, blockParts, type PartDefinition } from "./rich-text.ts";
 
-export { KEY } from "./document/ids.ts";
+export { KEY } from "./document/index.ts";
 /** Name of the member that tells the component of a block. */
 export const TYPE = "_type";
 

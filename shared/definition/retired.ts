@@ -6,21 +6,18 @@ import { AppError } from "../kernel/errors.ts";
 import type { PlacedChange } from "./changes.ts";
 import type { NamesOfBoth } from "./compat.ts";
 import { FIELD_MEANING, type FieldMeaning, meaningChanges } from "./compat-fields.ts";
-import type {
-  FieldDefinition,
-  ModuleDefinition,
-  OrbDocument,
-  SchemaDefinition,
-} from "./document/document.ts";
-import { type Home, type HomeKey, homeKey, homeOf, schemaToken } from "./document/home.ts";
 import {
-  COMPONENTS,
-  MODULES,
-  NameTable,
-  type StoredNames,
-  scopeWithin,
-  storedHome,
-} from "./names/stored-names.ts";
+  type FieldDefinition,
+  type Home,
+  type HomeKey,
+  homeKey,
+  homeOf,
+  type ModuleDefinition,
+  type OrbDocument,
+  type SchemaDefinition,
+  schemaToken,
+} from "./document/index.ts";
+import { COMPONENTS, MODULES, NameTable, type StoredNames, scopeWithin, storedHome } from "./names/index.ts";
 import { type Components, componentsOf, shapesOf } from "./nested.ts";
 
 /** Names are those in stored data. */

@@ -5,12 +5,11 @@
  */
 import { joinNames, type Report } from "../kernel/faults.ts";
 import { isObject } from "../kernel/json.ts";
-import type { FieldDefinition } from "./document/document.ts";
-import { keyOfRef, type ReferenceTarget, targetsOf } from "./document/targets.ts";
+import { type FieldDefinition, keyOfRef, type ReferenceTarget, targetsOf } from "./document/index.ts";
 import type { Json } from "./fields/index.ts";
-import { addressFlaw, DEFAULT_FORMATS, entryPath, LINK, MAX_LEVEL, SPAN } from "./types/rich-text.ts";
+import { addressFlaw, DEFAULT_FORMATS, entryPath, LINK, MAX_LEVEL, SPAN } from "./types/index.ts";
 
-export { addressFlaw, BLOCK, entryPath, MAX_LEVEL } from "./types/rich-text.ts";
+export { addressFlaw, BLOCK, entryPath, MAX_LEVEL } from "./types/index.ts";
 
 const MAX_ADDRESS = 2_000;
 

@@ -2,7 +2,7 @@
 import type { Fault } from "../kernel/errors.ts";
 import { checkRule } from "../logic/check.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
-import { MASK } from "./document/mask.ts";
+import { MASK } from "./document/index.ts";
 
 /** Returns the field that contains the rule: `rule`, or the schema's only json field. */
 export function ruleField(schema: CompiledSchema): CompiledField | undefined {

@@ -7,9 +7,9 @@ import { clip, escapeSegment, Faults, joinNames, type Report } from "../kernel/f
 import { newKey } from "../kernel/ids.ts";
 import { equal, isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
-import { MASK } from "./document/mask.ts";
+import { MASK } from "./document/index.ts";
 import type { Json } from "./fields/index.ts";
-import { MAX_ITEMS } from "./fields/parts/paragraphs.ts";
+import { MAX_ITEMS } from "./fields/parts/index.ts";
 import { inLanguage } from "./languages.ts";
 import { itemWith, KEY, keyOf, membersOf, shapeOf, TYPE, type Values } from "./walk.ts";
 

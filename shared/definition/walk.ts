@@ -4,7 +4,7 @@
  */
 import { isObject } from "../kernel/json.ts";
 import type { CompiledField, CompiledSchema } from "./compile.ts";
-import { idIn } from "./document/targets.ts";
+import { idIn } from "./document/index.ts";
 import type { Json } from "./fields/index.ts";
 import { KEY, TYPE } from "./nested.ts";
 import { linkKey } from "./rich-text.ts";

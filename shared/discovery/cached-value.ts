@@ -1,6 +1,6 @@
 import type { Deps } from "../deps.ts";
-import type { HandlerDeps } from "../handlers/contract/types.ts";
-import { listBucket } from "../store/broker/store.ts";
+import type { HandlerDeps } from "../handlers/contract/index.ts";
+import { listBucket } from "../store/broker/index.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { Store, StreamInfo } from "../store/types.ts";
 

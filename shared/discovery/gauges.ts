@@ -1,4 +1,4 @@
-import type { DamagedOrb, LiveSummary } from "../definition/stored/live.ts";
+import type { DamagedOrb, LiveSummary } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import { indexBytes } from "../store/budget.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";

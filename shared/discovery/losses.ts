@@ -1,6 +1,5 @@
 /** What health checks and admins see of lost data. */
-import { liveOrb } from "../definition/stored/live.ts";
-import { type KnownLoss, knownLosses, orbOfLoss } from "../definition/stored/losses.ts";
+import { type KnownLoss, knownLosses, liveOrb, orbOfLoss } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import { isSilence } from "../kernel/errors.ts";
 

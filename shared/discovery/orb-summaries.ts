@@ -2,7 +2,7 @@
  * Summaries of all published applications, in one message of the broker. A process that starts reads it instead of all
  * definitions. It is a cache: whoever has read many definitions replaces it, and readers read what changed since.
  */
-import type { LiveSummary } from "../definition/stored/live.ts";
+import type { LiveSummary } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import { nullOnConflict } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";

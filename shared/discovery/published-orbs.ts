@@ -8,7 +8,7 @@ import {
   type LiveSummary,
   storedDefinitions,
   summaryOf,
-} from "../definition/stored/live.ts";
+} from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import { buckets, kvSubject, streams } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";

@@ -10,24 +10,58 @@
  *   validated.
  */
 
-export { type BatchInput, type BatchResult, type BatchWritten, writeBatch } from "./batch/batch.ts";
-export { type BatchItem, MOST_ITEMS } from "./batch/items.ts";
-export { type BulkResult, bulkWrite, CHECKED, MATCH_ACTS, type Matching } from "./bulk/bulk.ts";
-export { type BulkIntoInput, bulkInto } from "./bulk/bulk-into.ts";
-export { changeMany, type ManyChanged, requirePatch } from "./bulk/change-many.ts";
-export { type EntryKey, ownerOf, readKey } from "./index/by-key.ts";
-export { answer, backfillExisting, entryCounts, invalidEntries, moveLive } from "./migrate/publishing.ts";
-export { type RekeyProgress, rekeyEntries } from "./migrate/rekey.ts";
-export { currentView } from "./model/known.ts";
-export { loadEntry } from "./model/resolve.ts";
-export { effective, entryView, liveCopyOf, visible } from "./model/snapshot.ts";
-export { RECENT, recentChanges } from "./read/recent.ts";
-export { revealValues } from "./read/reveal.ts";
-export { compareRevisions, getRevision, listRevisions, revisionNumber } from "./read/revisions.ts";
-export type { Target, Written } from "./write/change.ts";
-export { createEntry, requireOrb } from "./write/create.ts";
-export { deleteEntry } from "./write/delete.ts";
-export { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "./write/lifecycle.ts";
-export { putEntry, TakenMeanwhile } from "./write/put.ts";
-export { revertEntry } from "./write/revert.ts";
-export { updateEntry } from "./write/update.ts";
+export {
+  type BatchInput,
+  type BatchItem,
+  type BatchResult,
+  type BatchWritten,
+  MOST_ITEMS,
+  writeBatch,
+} from "./batch/index.ts";
+export {
+  type BulkIntoInput,
+  type BulkResult,
+  bulkInto,
+  bulkWrite,
+  CHECKED,
+  changeMany,
+  MATCH_ACTS,
+  type ManyChanged,
+  type Matching,
+  requirePatch,
+} from "./bulk/index.ts";
+export { type EntryKey, ownerOf, readKey } from "./index/index.ts";
+export {
+  answer,
+  backfillExisting,
+  entryCounts,
+  invalidEntries,
+  moveLive,
+  type RekeyProgress,
+  rekeyEntries,
+} from "./migrate/index.ts";
+export { currentView, effective, entryView, liveCopyOf, loadEntry, visible } from "./model/index.ts";
+export {
+  compareRevisions,
+  getRevision,
+  listRevisions,
+  RECENT,
+  recentChanges,
+  revealValues,
+  revisionNumber,
+} from "./read/index.ts";
+export {
+  archiveEntry,
+  createEntry,
+  deleteEntry,
+  publishEntry,
+  putEntry,
+  requireOrb,
+  restoreEntry,
+  revertEntry,
+  TakenMeanwhile,
+  type Target,
+  unpublishEntry,
+  updateEntry,
+  type Written,
+} from "./write/index.ts";

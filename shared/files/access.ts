@@ -9,9 +9,18 @@ import type { CompiledField, CompiledOrb, CompiledSchema } from "../definition/c
 import type { Values } from "../definition/validate.ts";
 import { leavesOf } from "../definition/walk.ts";
 import type { Deps } from "../deps.ts";
-import { withNames } from "../entry/model/names.ts";
-import { nullIfMissing, type OrbContext, parseEntry, schemaOf } from "../entry/model/resolve.ts";
-import { type EntrySnapshot, effective, nextEdge, snapshotOf, visible } from "../entry/model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  nextEdge,
+  nullIfMissing,
+  type OrbContext,
+  parseEntry,
+  schemaOf,
+  snapshotOf,
+  visible,
+  withNames,
+} from "../entry/model/index.ts";
 import { notFound } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type FileRecord, isFileValue } from "./record.ts";

@@ -1,7 +1,5 @@
 /** Detects the type of a file from its first bytes, because a client can send a wrong type. */
-import { typeOfBinary } from "./types/binary.ts";
-import { markupOf } from "./types/markup.ts";
-import { singleByteText, textIn } from "./types/text.ts";
+import { markupOf, singleByteText, textIn, typeOfBinary } from "./types/index.ts";
 
 /** Number of bytes that {@link typeOf} examines. Office files name their kind in the first entries of an archive. */
 const SNIFFED_BYTES = 64 * 1024;

@@ -3,7 +3,7 @@ import type { Actor } from "../access/actor.ts";
 import { requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
 import type { ContentCache, Deps, KeptContent } from "../deps.ts";
-import type { OrbContext } from "../entry/model/resolve.ts";
+import type { OrbContext } from "../entry/model/index.ts";
 import { notFound, unavailable } from "../kernel/errors.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";

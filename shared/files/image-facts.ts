@@ -1,7 +1,7 @@
 /** Finds the size and the main colour of an uploaded image. */
 import type { CompiledOrb } from "../definition/compile.ts";
 import type { Deps } from "../deps.ts";
-import type { OrbContext } from "../entry/model/resolve.ts";
+import type { OrbContext } from "../entry/model/index.ts";
 import { headerOf, isDecodable, shownSize } from "../images/header.ts";
 import { IMAGE_BYTES } from "../images/job.ts";
 import { type Variant, variantOf } from "../images/variant.ts";

@@ -1,6 +1,6 @@
 /** Signed links. The holder of a link can download one file until the link expires, without signing in. */
 import type { Config, Deps } from "../deps.ts";
-import { hmacs } from "../entry/model/index-keys.ts";
+import { hmacs } from "../entry/model/index.ts";
 import { sameText } from "../kernel/ids.ts";
 
 export const LINK_SECONDS = { min: 1, max: 7 * 86_400, default: 3_600 } as const;

@@ -1,6 +1,6 @@
 /** The record of a file: one message in the stream of its application. */
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/resolve.ts";
+import { nullIfMissing } from "../entry/model/index.ts";
 import { isObject } from "../kernel/json.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, isToken, streams } from "../store/subjects.ts";

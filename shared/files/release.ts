@@ -1,6 +1,6 @@
 /** Releases the files of an entry before its history is erased, or after it left a change set before it was published. */
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/resolve.ts";
+import { nullIfMissing } from "../entry/model/index.ts";
 import { READ_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { scanPages } from "../store/pages.ts";

@@ -4,11 +4,11 @@
  */
 import { accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import type { OrbContext } from "../entry/model/resolve.ts";
+import type { OrbContext } from "../entry/model/index.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
-import { createFileStream } from "../store/broker/provision.ts";
+import { createFileStream } from "../store/broker/index.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
 import { nullOnConflict, ON_CONFLICT } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";

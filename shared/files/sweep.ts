@@ -2,9 +2,9 @@
  * The sweep removes content that no file uses, and chunks of interrupted uploads. Each upload stores a check: a
  * message that names the content to examine later.
  */
-import { definitionFor } from "../definition/stored/live.ts";
+import { definitionFor } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/resolve.ts";
+import { nullIfMissing } from "../entry/model/index.ts";
 import { indexBytes } from "../store/budget.ts";
 import { fileSubjects, orbOfFiles } from "../store/file-subjects.ts";
 import { scanPages } from "../store/pages.ts";

@@ -6,7 +6,7 @@ import type { CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";
 import { toBase64 } from "../kernel/base64.ts";
-import { createFileStream } from "../store/broker/provision.ts";
+import { createFileStream } from "../store/broker/index.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, streams } from "../store/subjects.ts";

@@ -4,7 +4,7 @@
  */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/resolve.ts";
+import { nullIfMissing } from "../entry/model/index.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import { concatBytes } from "../kernel/ids.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";

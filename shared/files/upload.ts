@@ -9,11 +9,11 @@
  */
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import type { OrbContext } from "../entry/model/resolve.ts";
+import type { OrbContext } from "../entry/model/index.ts";
 import { AppError, invalidParameters } from "../kernel/errors.ts";
 import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { countedFile, countFileBytes } from "../quotas/write.ts";
-import { createFileStream } from "../store/broker/provision.ts";
+import { createFileStream } from "../store/broker/index.ts";
 import { streams } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
 import { requireUpload } from "./access.ts";

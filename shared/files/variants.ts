@@ -7,9 +7,9 @@
  * host crashes, the claim expires, and the next request makes the variant.
  */
 import type { LiveOrb } from "../definition/live-orb.ts";
-import { requireWhole } from "../definition/stored/fence.ts";
+import { requireWhole } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/resolve.ts";
+import { nullIfMissing } from "../entry/model/index.ts";
 import { BAD_IMAGE, badImage, imagesBusy, noImages } from "../images/errors.ts";
 import { IMAGE_BYTES } from "../images/job.ts";
 import { type Variant, variantKey } from "../images/variant.ts";

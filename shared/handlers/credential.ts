@@ -13,7 +13,7 @@ import { PLATFORM_REALM, type Principal } from "../access/authorize.ts";
 import { type HandlerClaims, issueHandlerToken } from "../access/tokens.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import type { Deps } from "../deps.ts";
-import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } from "./contract/types.ts";
+import type { Handler, HandlerCredential, RemoteHandler, RemoteHttpHandler } from "./contract/index.ts";
 
 /**
  * Seconds for which a credential stays valid after the time limit of the call. So a request of the handler that is sent

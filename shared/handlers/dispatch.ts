@@ -1,15 +1,14 @@
 import { actorId, atLeast } from "../access/actor.ts";
 import { type Principal, requireAct } from "../access/authorize.ts";
-import { requireCovered } from "../access/credentials/operations.ts";
+import { requireCovered } from "../access/credentials/index.ts";
 import { refusal } from "../access/refusals.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
-import { type FaultyEntry, isFaulty } from "./contract/entry.ts";
-import type { Caller, Handler, HandlerDeps } from "./contract/types.ts";
+import { type Caller, type FaultyEntry, type Handler, type HandlerDeps, isFaulty } from "./contract/index.ts";
 import { credentialFor, handlerActor } from "./credential.ts";
 import { getHandler } from "./registry.ts";
 import { askRemote, checkSpeculatively, type RemoteRequest, type SpeculativeCheck } from "./remote.ts";
-import { compileJsonSchema, type JsonSchema } from "./schema/json-schema.ts";
+import { compileJsonSchema, type JsonSchema } from "./schema/index.ts";
 
 function faulty(cause: string): AppError {
   const words =

@@ -1,9 +1,16 @@
 import type { Fault } from "../kernel/errors.ts";
 import { BUCKET_BYTES } from "../store/budget.ts";
 import { buckets, isToken } from "../store/subjects.ts";
-import { type FaultyEntry, isFaulty, readEntry, splitName } from "./contract/entry.ts";
-import { capturingStreams } from "./contract/subject.ts";
-import { type Handler, type HandlerDeps, isRemote } from "./contract/types.ts";
+import {
+  capturingStreams,
+  type FaultyEntry,
+  type Handler,
+  type HandlerDeps,
+  isFaulty,
+  isRemote,
+  readEntry,
+  splitName,
+} from "./contract/index.ts";
 
 type Lookup = Pick<HandlerDeps, "store" | "log" | "builtIn">;
 

@@ -5,9 +5,14 @@ import type { Deps } from "../deps.ts";
 import { fromBase64, toBase64 } from "../kernel/base64.ts";
 import { AppError } from "../kernel/errors.ts";
 import { isObject } from "../kernel/json.ts";
-import { HTTP_BODY_LIMIT, HTTP_EXCHANGE_MS } from "./contract/http-limits.ts";
-import { type HttpPartMessage, type HttpRequestMessage, NEXT } from "./contract/http-messages.ts";
-import type { RemoteHttpHandler } from "./contract/types.ts";
+import {
+  HTTP_BODY_LIMIT,
+  HTTP_EXCHANGE_MS,
+  type HttpPartMessage,
+  type HttpRequestMessage,
+  NEXT,
+  type RemoteHttpHandler,
+} from "./contract/index.ts";
 import { type AskOptions, ask, askFirst, nonsense, OF_CONNECTIONS } from "./remote.ts";
 
 /** A part of a request body. */

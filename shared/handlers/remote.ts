@@ -3,9 +3,14 @@ import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError, type ErrorKind, type Fault } from "../kernel/errors.ts";
 import { tooDeep } from "../kernel/json.ts";
 import type { Reply } from "../store/types.ts";
-import { requireUncaptured } from "./contract/subject.ts";
-import { ANSWER_LIMIT, type Caller, type HandlerCredential, type RemoteHandler } from "./contract/types.ts";
-import { compileJsonSchema } from "./schema/json-schema.ts";
+import {
+  ANSWER_LIMIT,
+  type Caller,
+  type HandlerCredential,
+  type RemoteHandler,
+  requireUncaptured,
+} from "./contract/index.ts";
+import { compileJsonSchema } from "./schema/index.ts";
 
 const MAX_WORDS = 500;
 

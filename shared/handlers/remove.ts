@@ -3,7 +3,7 @@ import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import { buckets } from "../store/subjects.ts";
-import type { HandlerDeps } from "./contract/types.ts";
+import type { HandlerDeps } from "./contract/index.ts";
 
 /**
  * Valid keys of the bucket. A key with a wildcard would delete other keys too. The broker closes the connection if a

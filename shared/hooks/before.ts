@@ -4,8 +4,7 @@
  */
 import type { Principal } from "../access/authorize.ts";
 import type { CompiledSchema } from "../definition/compile.ts";
-import type { OrbDocument } from "../definition/document/document.ts";
-import type { HookDefinition, HookEvent } from "../definition/document/hooks.ts";
+import type { HookDefinition, HookEvent, OrbDocument } from "../definition/document/index.ts";
 import type { Deps } from "../deps.ts";
 import { callerOf, resolveHandler } from "../handlers/dispatch.ts";
 import { askRemote, faultsOf, ServiceRefusal } from "../handlers/remote.ts";

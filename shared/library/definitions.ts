@@ -5,7 +5,7 @@
 import { type Actor, actorId, system } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import type { Deps } from "../deps.ts";
-import type { HandlerDeps } from "../handlers/contract/types.ts";
+import type { HandlerDeps } from "../handlers/contract/index.ts";
 import { AppError, invalid, notFound, revisionMismatch } from "../kernel/errors.ts";
 import { READ_BYTES, REQUEST_BYTES, ReadBudget, tooManyBytes } from "../store/budget.ts";
 import { NumberedLog } from "../store/numbered-log.ts";

@@ -1,7 +1,7 @@
 import { z } from "zod";
-import { checkDocument } from "../definition/check/check.ts";
-import type { FieldDefinition, ModuleDefinition } from "../definition/document/document.ts";
-import { compileJsonSchema, type JsonSchema } from "../handlers/schema/json-schema.ts";
+import { checkDocument } from "../definition/check/index.ts";
+import type { FieldDefinition, ModuleDefinition } from "../definition/document/index.ts";
+import { compileJsonSchema, type JsonSchema } from "../handlers/schema/index.ts";
 import type { Fault } from "../kernel/errors.ts";
 import { AppError } from "../kernel/errors.ts";
 import { addZodIssues, Faults } from "../kernel/faults.ts";

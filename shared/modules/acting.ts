@@ -2,7 +2,7 @@ import type { HandlerActor } from "../access/actor.ts";
 import { principalIn } from "../access/authorize.ts";
 import type { CompiledSchema } from "../definition/compile.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
-import { requireLive } from "../definition/stored/live.ts";
+import { requireLive } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import {
   createEntry,
@@ -12,14 +12,11 @@ import {
   updateEntry,
   type Written,
 } from "../entry/index.ts";
-import { ofFields, readableIn } from "../entry/model/fields.ts";
-import { choose } from "../entry/model/localize.ts";
-import { getEntry } from "../entry/read/get.ts";
-import { Reading } from "../entry/read/reading.ts";
-import type { Acting, EntryPlace } from "../handlers/contract/acting.ts";
-import { schemaOf } from "../handlers/contract/target.ts";
+import { choose, ofFields, readableIn } from "../entry/model/index.ts";
+import { getEntry, Reading } from "../entry/read/index.ts";
+import { type Acting, type EntryPlace, schemaOf } from "../handlers/contract/index.ts";
 import { notFound } from "../kernel/errors.ts";
-import { recordTransaction } from "./transactions/record.ts";
+import { recordTransaction } from "./transactions/index.ts";
 
 /**
  * Returns the functions that let a handler in this process act on behalf of its caller. Each operation checks the

@@ -1,9 +1,7 @@
-import { HTTP_HANDLERS } from "../handlers/contract/http.ts";
-import type { Handler } from "../handlers/contract/types.ts";
-import { rulesEvaluate } from "./rules/evaluate.ts";
-import { settingsGet, settingsSet } from "./settings/handlers.ts";
-import { transactionsList } from "./transactions/list.ts";
-import { transactionsRecord } from "./transactions/record.ts";
+import { type Handler, HTTP_HANDLERS } from "../handlers/contract/index.ts";
+import { rulesEvaluate } from "./rules/index.ts";
+import { settingsGet, settingsSet } from "./settings/index.ts";
+import { transactionsList, transactionsRecord } from "./transactions/index.ts";
 
 export const BUILT_IN: readonly Handler[] = [
   ...HTTP_HANDLERS,

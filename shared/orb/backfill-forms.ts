@@ -13,14 +13,14 @@ import { stopsWrites } from "../definition/live-orb.ts";
 import {
   type Activation,
   activationOf,
+  concernsOneOrb,
   definitionFor,
+  FORMS_VERSION,
   storedDefinitions,
-} from "../definition/stored/live.ts";
-import { FORMS_VERSION } from "../definition/stored/live-record.ts";
-import { concernsOneOrb } from "../definition/stored/readable.ts";
+} from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { completeLive } from "../entry/listed/upkeep.ts";
-import { backfillForms, type SharedForm } from "../entry/migrate/backfill-forms.ts";
+import { completeLive } from "../entry/listed/index.ts";
+import { backfillForms, type SharedForm } from "../entry/migrate/index.ts";
 import { streams, subjects } from "../store/subjects.ts";
 
 const NAMED = 50;

@@ -7,28 +7,30 @@ import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { orbRealm } from "../access/realms.ts";
 import { holdersOf } from "../access/users.ts";
-import type { OrbDocument } from "../definition/document/document.ts";
-import { isOrbId } from "../definition/document/ids.ts";
+import { isOrbId, type OrbDocument } from "../definition/document/index.ts";
 import type { Fence, StreamLoss } from "../definition/live-orb.ts";
-import { requireWhole } from "../definition/stored/fence.ts";
 import {
   type Act,
   appendRecord,
+  type CurrentLiveRecord,
   type EntryWork,
   type ExistingOrb,
   entryDefinitionOf,
   exists,
+  fenceOf,
+  isReconciled,
+  liveRecord,
   nextRevision,
   type OrbHead,
   type OrbOperation,
   type OrbRecord,
   orbHead,
-} from "../definition/stored/history.ts";
-import { fenceOf } from "../definition/stored/live.ts";
-import { type CurrentLiveRecord, isReconciled, liveRecord } from "../definition/stored/live-record.ts";
-import { requireReadable, unreadableAt } from "../definition/stored/readable.ts";
+  requireReadable,
+  requireWhole,
+  unreadableAt,
+} from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
+import type { Idempotency, IdempotencyClaim } from "../entry/model/index.ts";
 import { AppError, notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 import { pause } from "../kernel/pause.ts";
@@ -36,9 +38,21 @@ import { type RetryPolicy, retry } from "../kernel/retry.ts";
 import { isConflict } from "../store/pages.ts";
 import { Conflict } from "../store/types.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
-import { type Before, beforeJudging, type Closed, catchUp, close, reopen, stateNow } from "./migrate/gate.ts";
-import { type Definition, enforce, namesFor, type Plan, planChange } from "./migrate/impact.ts";
-import { reconcileOrb } from "./migrate/reconcile.ts";
+import {
+  type Before,
+  beforeJudging,
+  type Closed,
+  catchUp,
+  close,
+  type Definition,
+  enforce,
+  namesFor,
+  type Plan,
+  planChange,
+  reconcileOrb,
+  reopen,
+  stateNow,
+} from "./migrate/index.ts";
 
 export interface OrbTarget {
   orb: string;

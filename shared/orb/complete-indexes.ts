@@ -4,10 +4,9 @@
  * live indexes themselves.
  */
 import { system } from "../access/actor.ts";
-import { definitionFor } from "../definition/stored/live.ts";
-import { liveRecord } from "../definition/stored/live-record.ts";
+import { definitionFor, liveRecord } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { completeLive } from "../entry/listed/upkeep.ts";
+import { completeLive } from "../entry/listed/index.ts";
 import { streams } from "../store/subjects.ts";
 import { completeForms } from "./backfill-forms.ts";
 import { listOrbs } from "./read.ts";

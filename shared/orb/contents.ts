@@ -4,7 +4,7 @@ import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { bucketsOf, keys } from "../access/realms.ts";
 import type { Deps } from "../deps.ts";
-import { readPage } from "../entry/index/scan.ts";
+import { readPage } from "../entry/index/index.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { subjects } from "../store/subjects.ts";
 import { readOrb } from "./change.ts";

@@ -6,33 +6,32 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
 import { eraseRealm } from "../access/users.ts";
-import { checkDocument } from "../definition/check/check.ts";
-import { changeLog } from "../definition/document/diff.ts";
-import type { OrbDocument } from "../definition/document/document.ts";
+import { checkDocument } from "../definition/check/index.ts";
+import { changeLog, type OrbDocument } from "../definition/document/index.ts";
 import type { Retired } from "../definition/retired.ts";
 import {
   appendRecord,
   type ExistingOrb,
   exists,
+  heartbeat,
   nextRevision,
   type OrbHead,
   type OrbRecord,
   orbHead,
-} from "../definition/stored/history.ts";
-import { heartbeat } from "../definition/stored/importing.ts";
+} from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import type { Idempotency, IdempotencyClaim } from "../entry/model/idempotency.ts";
-import type { HandlerDeps } from "../handlers/contract/types.ts";
+import type { Idempotency, IdempotencyClaim } from "../entry/model/index.ts";
+import type { HandlerDeps } from "../handlers/contract/index.ts";
 import { handlersUnder } from "../handlers/registry.ts";
 import { AppError, writeConflict } from "../kernel/errors.ts";
-import { createOrbStream } from "../store/broker/provision.ts";
+import { createOrbStream } from "../store/broker/index.ts";
 import { nullOnConflict } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { SubjectsTaken } from "../store/types.ts";
 import { replayed } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
 import { orbClaim, orbReplay, withKeyRecord } from "./idempotency.ts";
-import { eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/reconcile.ts";
+import { eraseAbandoned, placeTombstone, reconcileOrb } from "./migrate/index.ts";
 import { withSealedSecrets } from "./secrets.ts";
 import { withoutState } from "./view.ts";
 

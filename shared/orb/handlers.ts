@@ -1,5 +1,5 @@
-import type { OrbDocument } from "../definition/document/document.ts";
-import type { HandlerDeps } from "../handlers/contract/types.ts";
+import type { OrbDocument } from "../definition/document/index.ts";
+import type { HandlerDeps } from "../handlers/contract/index.ts";
 import { type CalledHandler, usesFaults } from "../handlers/registry.ts";
 import { invalid } from "../kernel/errors.ts";
 

@@ -3,7 +3,7 @@
  * the new revision.
  */
 import type { Actor } from "../access/actor.ts";
-import { headOf, type OrbHead } from "../definition/stored/history.ts";
+import { headOf, type OrbHead } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import {
   answeredAt,
@@ -11,7 +11,7 @@ import {
   claimOf,
   type Idempotency,
   type IdempotencyClaim,
-} from "../entry/model/idempotency.ts";
+} from "../entry/model/index.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 

@@ -1,18 +1,10 @@
 import { type Actor, actorId } from "../access/actor.ts";
 import { audit } from "../access/audit.ts";
 import { requireOperator } from "../access/authorize.ts";
-import { changeLog } from "../definition/document/diff.ts";
-import { isOrbId } from "../definition/document/ids.ts";
-import { next } from "../definition/document/lifecycle.ts";
-import {
-  type ExistingOrb,
-  exists,
-  findRevision,
-  type OrbHead,
-  orbHead,
-} from "../definition/stored/history.ts";
+import { changeLog, isOrbId, next } from "../definition/document/index.ts";
+import { type ExistingOrb, exists, findRevision, type OrbHead, orbHead } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import type { HandlerDeps } from "../handlers/contract/types.ts";
+import type { HandlerDeps } from "../handlers/contract/index.ts";
 import { notFound, revisionMismatch } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
 import {
@@ -25,7 +17,7 @@ import {
   requireKeptRoles,
 } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
-import { beginDeletion, finishDeletion } from "./migrate/reconcile.ts";
+import { beginDeletion, finishDeletion } from "./migrate/index.ts";
 import { type DryRun, dryRunResult } from "./update.ts";
 
 export interface PublishOptions extends OrbTarget {

@@ -1,8 +1,6 @@
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
-import { changeLog } from "../definition/document/diff.ts";
-import { isOrbId } from "../definition/document/ids.ts";
-import type { Status } from "../definition/document/lifecycle.ts";
+import { changeLog, isOrbId, type Status } from "../definition/document/index.ts";
 import type { StreamLoss } from "../definition/live-orb.ts";
 import {
   type ExistingOrb,
@@ -12,9 +10,9 @@ import {
   historyLog,
   type OrbHead,
   orbHead,
-} from "../definition/stored/history.ts";
+} from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { inBatches } from "../entry/index/batches.ts";
+import { inBatches } from "../entry/index/index.ts";
 import { notFound } from "../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../store/budget.ts";
 import { nextPlace } from "../store/numbered-log.ts";

@@ -1,9 +1,12 @@
 /** After a change of the encryption keys, encrypts the client secrets of an application's identity providers again. */
 import type { Actor } from "../access/actor.ts";
-import type { OrbDocument } from "../definition/document/document.ts";
-import { type ProviderDefinition, providerBinding, SEALED } from "../definition/document/providers.ts";
-import { exists, orbHead } from "../definition/stored/history.ts";
-import { rewriteLive } from "../definition/stored/live-record.ts";
+import {
+  type OrbDocument,
+  type ProviderDefinition,
+  providerBinding,
+  SEALED,
+} from "../definition/document/index.ts";
+import { exists, orbHead, rewriteLive } from "../definition/stored/index.ts";
 import type { Config, Deps } from "../deps.ts";
 import { isCurrent, open, seal } from "../kernel/seal.ts";
 import { activate, type Change, changeOrb } from "./change.ts";

@@ -1,20 +1,24 @@
 import type { Actor, Role } from "../access/actor.ts";
 import { allowedBy, requireOperator } from "../access/authorize.ts";
-import type { EntryOperation } from "../access/credentials/operations.ts";
+import type { EntryOperation } from "../access/credentials/index.ts";
 import { orbRealm } from "../access/realms.ts";
 import { type CompiledOrb, type CompiledSchema, keyFields } from "../definition/compile.ts";
-import { lowestRole } from "../definition/document/access.ts";
 import {
   hidesRealmSegment,
   isRealmSegment,
   isSigninPage,
+  lowestRole,
   type REALM_SEGMENTS,
-} from "../definition/document/ids.ts";
+} from "../definition/document/index.ts";
 import type { LiveOrb } from "../definition/live-orb.ts";
-import { usableOrb } from "../definition/stored/live.ts";
-import { isFaulty } from "../handlers/contract/entry.ts";
-import { type DescribedRoute, describedRoutes } from "../handlers/contract/http.ts";
-import type { Handler, HandlerDeps } from "../handlers/contract/types.ts";
+import { usableOrb } from "../definition/stored/index.ts";
+import {
+  type DescribedRoute,
+  describedRoutes,
+  type Handler,
+  type HandlerDeps,
+  isFaulty,
+} from "../handlers/contract/index.ts";
 import { listHandlers } from "../handlers/registry.ts";
 
 export type RouteOrigin = "crud" | "handler" | "signin" | "mcp";

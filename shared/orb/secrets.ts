@@ -1,12 +1,12 @@
 /** Encrypts the client secrets of a document before it is stored. */
-import type { OrbDocument } from "../definition/document/document.ts";
-import { MASK } from "../definition/document/mask.ts";
 import {
   isAllowedAddress,
+  MASK,
+  type OrbDocument,
   type ProviderDefinition,
   providerBinding,
   SEALED,
-} from "../definition/document/providers.ts";
+} from "../definition/document/index.ts";
 import type { Config } from "../deps.ts";
 import { type Fault, invalid } from "../kernel/errors.ts";
 import { isCurrent, open, seal } from "../kernel/seal.ts";

@@ -1,12 +1,10 @@
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
-import { checkDocument } from "../definition/check/check.ts";
-import { type ChangeLog, changeLog } from "../definition/document/diff.ts";
-import type { OrbDocument } from "../definition/document/document.ts";
-import { next } from "../definition/document/lifecycle.ts";
-import { type ExistingOrb, findRevision, type OrbOperation } from "../definition/stored/history.ts";
+import { checkDocument } from "../definition/check/index.ts";
+import { type ChangeLog, changeLog, next, type OrbDocument } from "../definition/document/index.ts";
+import { type ExistingOrb, findRevision, type OrbOperation } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import type { HandlerDeps } from "../handlers/contract/types.ts";
+import type { HandlerDeps } from "../handlers/contract/index.ts";
 import { notFound, revisionMismatch } from "../kernel/errors.ts";
 import { mergePatch } from "../kernel/json.ts";
 import {
@@ -19,7 +17,7 @@ import {
   requireKeptRoles,
 } from "./change.ts";
 import { requireHandlers } from "./handlers.ts";
-import type { Impact } from "./migrate/impact.ts";
+import type { Impact } from "./migrate/index.ts";
 import { withSealedSecrets } from "./secrets.ts";
 import { orbView, withoutState } from "./view.ts";
 

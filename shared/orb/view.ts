@@ -1,8 +1,5 @@
-import type { Operation } from "../definition/document/diff.ts";
-import type { OrbDocument } from "../definition/document/document.ts";
-import type { Status } from "../definition/document/lifecycle.ts";
-import { masked } from "../definition/document/providers.ts";
-import type { ExistingOrb, OrbOperation, OrbRecord } from "../definition/stored/history.ts";
+import { masked, type Operation, type OrbDocument, type Status } from "../definition/document/index.ts";
+import type { ExistingOrb, OrbOperation, OrbRecord } from "../definition/stored/index.ts";
 import type { Fault } from "../kernel/errors.ts";
 import { equal } from "../kernel/json.ts";
 

@@ -9,7 +9,7 @@
  * - All other values are JSON.
  */
 
-import { type FieldTraits, isFieldType, traitsOf } from "../definition/types/traits.ts";
+import { type FieldTraits, isFieldType, traitsOf } from "../definition/types/index.ts";
 import type { RowField } from "./columns.ts";
 import { clipped } from "./fault.ts";
 import { inexact, readJsonText } from "./json-text.ts";

@@ -1,13 +1,13 @@
 /** Callers who read streams, and their rights. */
 import { type Actor, actorId } from "../access/actor.ts";
 import { orbOfRealm, PLATFORM_REALM } from "../access/authorize.ts";
-import { requireCovered, type Scope, scopeIn } from "../access/credentials/operations.ts";
+import { requireCovered, type Scope, scopeIn } from "../access/credentials/index.ts";
 import { clientKey } from "../access/limits.ts";
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
 import { orbOf } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";
-import { getMapping, type Mapping } from "./mappings/mapping.ts";
+import { getMapping, type Mapping } from "./mappings/index.ts";
 
 export interface Caller {
   /** Id of the account. In filters, `{userID}` stands for this id. */

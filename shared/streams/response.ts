@@ -1,4 +1,4 @@
-import type { ReaderEnd, Sink } from "./read/reader.ts";
+import type { ReaderEnd, Sink } from "./read/index.ts";
 import type { Answer } from "./serve.ts";
 
 /** Reads the next page when fewer than this many bytes are waiting to be sent. */

@@ -5,16 +5,27 @@ import { unavailable } from "../kernel/errors.ts";
 import { sha256 } from "../kernel/ids.ts";
 import { matchesTag } from "../kernel/tags.ts";
 import { type Caller, requireReadable } from "./caller.ts";
-import { filterFor, getMapping, listMappings, type Mapping } from "./mappings/mapping.ts";
-import { lossHeadersOf, servedMappings } from "./mappings/served.ts";
-import { arrayOf } from "./protocol/events.ts";
-import { answerCursor, formatOffset } from "./protocol/offset.ts";
-import { parseQuery, type Query } from "./protocol/query.ts";
-import type { Hub } from "./read/hub.ts";
-import { waitFor } from "./read/long-poll.ts";
-import type { StreamPage } from "./read/page.ts";
-import { type OpenReader, Reader, type ReaderEnd, type Sink } from "./read/reader.ts";
-import { beginningOf, checkRetained, type PageStart } from "./read/source.ts";
+import {
+  filterFor,
+  getMapping,
+  listMappings,
+  lossHeadersOf,
+  type Mapping,
+  servedMappings,
+} from "./mappings/index.ts";
+import { answerCursor, arrayOf, formatOffset, parseQuery, type Query } from "./protocol/index.ts";
+import {
+  beginningOf,
+  checkRetained,
+  type Hub,
+  type OpenReader,
+  type PageStart,
+  Reader,
+  type ReaderEnd,
+  type Sink,
+  type StreamPage,
+  waitFor,
+} from "./read/index.ts";
 
 export interface StreamRequest {
   method: "GET" | "HEAD";

@@ -1,12 +1,13 @@
 /** Compares the log of each entry of an application with itself, and with what the stream says elsewhere about the entry. */
-import { isOrderedKey, keySubject } from "../entry/model/index-keys.ts";
 import {
+  isOrderedKey,
+  keySubject,
   liveCopyOf,
   type RevisionState,
   type StoredSnapshot,
   snapshotOf,
   visible,
-} from "../entry/model/snapshot.ts";
+} from "../entry/model/index.ts";
 import { READ_BYTES, SMALL_BYTES } from "../store/budget.ts";
 import { type EntryAddress, lastToken, parsedHome, streams, subjects } from "../store/subjects.ts";
 import { type Store, type StoredMessage, TooMuch } from "../store/types.ts";

@@ -4,15 +4,18 @@
  */
 import type { Actor } from "../access/actor.ts";
 import { requireOperator } from "../access/authorize.ts";
-import { isOrbId } from "../definition/document/ids.ts";
-import { fenceNow } from "../definition/stored/fence.ts";
-import { type OrbRecord, orbHead } from "../definition/stored/history.ts";
-import type { LiveRecord } from "../definition/stored/live.ts";
-import { liveRecord } from "../definition/stored/live-record.ts";
+import { isOrbId } from "../definition/document/index.ts";
+import {
+  fenceNow,
+  type LiveRecord,
+  liveRecord,
+  type OrbRecord,
+  orbHead,
+} from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import type { HookState } from "../hooks/after/stored.ts";
+import type { HookState } from "../hooks/after/index.ts";
 import { notFound } from "../kernel/errors.ts";
-import { platformStreamNames } from "../store/broker/provision.ts";
+import { platformStreamNames } from "../store/broker/index.ts";
 import { fileStream } from "../store/file-subjects.ts";
 import { buckets, lastToken, streams, subjects } from "../store/subjects.ts";
 import type { Store } from "../store/types.ts";

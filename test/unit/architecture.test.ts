@@ -3,7 +3,7 @@ import { dirname, posix } from "node:path";
 import { fileURLToPath } from "node:url";
 import { ts } from "@ts-morph/common";
 import { expect, it } from "vitest";
-import { readLayers } from "../../scripts/tools/layers.ts";
+import { hasSurface, readLayers } from "../../scripts/tools/layers.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const MAX_FILES = 18;
@@ -97,6 +97,16 @@ it("imports only folders that scripts/tools/layers.txt allows", () => {
   expect(refused).toEqual([]);
 });
 
+it("imports the folders below shared/*/ only through their index.ts", () => {
+  const past = [...imports].flatMap(([path, all]) =>
+    all
+      .filter((one) => dirname(one) !== dirname(path) && hasSurface(dirname(one)))
+      .filter((one) => posix.basename(one) !== "index.ts")
+      .map((one) => `${path}: ${one}`),
+  );
+  expect(past).toEqual([]);
+});
+
 it("names every folder in scripts/tools/layers.txt, and no folder that is gone", () => {
   const named = [...folders.keys()].filter((folder) => !WITHOUT_LAYER.includes(folder));
   expect([...readLayers().keys()].toSorted()).toEqual(named.toSorted());
@@ -124,8 +134,11 @@ it("names no stream, bucket or subject in functions/", () => {
   expect(named.map(([path]) => path)).toEqual([]);
 });
 
-it(`holds at most ${MAX_FILES} source files in a folder`, () => {
-  const counts = Map.groupBy(sources, (path) => dirname(path));
+it(`holds at most ${MAX_FILES} source files in a folder, besides its index.ts`, () => {
+  const counts = Map.groupBy(
+    sources.filter((path) => posix.basename(path) !== "index.ts"),
+    (path) => dirname(path),
+  );
   const full = [...counts].filter(([, files]) => files.length > MAX_FILES);
   expect(full.map(([folder, files]) => `${folder}: ${files.length}`)).toEqual([]);
 });

@@ -1,6 +1,6 @@
 /** API tokens: those of a service account, or the user's own. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CANS, type Can, RIGHTS } from "../../../shared/access/credentials/rights.ts";
+import { CANS, type Can, RIGHTS } from "../../../shared/access/credentials/index.ts";
 import { createToken, revokeToken, type Token, type TokenOwner } from "../api/people.ts";
 import { useAction } from "../state/action.ts";
 import { confirm } from "../state/confirm.ts";

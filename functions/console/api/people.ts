@@ -1,5 +1,5 @@
 /** Requests about accounts, invitations and API tokens. */
-import type { Can } from "../../../shared/access/credentials/rights.ts";
+import type { Can } from "../../../shared/access/credentials/index.ts";
 import { type Caller, isPlatformAdmin } from "./caller.ts";
 import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
 import type { Page } from "./orbs.ts";

@@ -1,5 +1,5 @@
 /** Creates sample code for requests to the API of entries. */
-import { traitsOf } from "../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../shared/definition/types/index.ts";
 import { literal, member, type Sample } from "../model/code.ts";
 import { type FieldModel, isRequired, type OrbModel, type SchemaModel } from "../model/orb.ts";
 

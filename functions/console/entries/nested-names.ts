@@ -1,5 +1,5 @@
 /** Names the places inside objects, blocks and rich text where two versions differ. */
-import { BLOCK } from "../../../shared/definition/types/rich-text.ts";
+import { BLOCK } from "../../../shared/definition/types/index.ts";
 import { type FieldModel, labelOf, type OrbModel, shapesOf } from "../model/orb.ts";
 import { languageName, t } from "../texts/t.ts";
 

@@ -1,6 +1,6 @@
 /** The input for a list: chips for short values, and else one input per item. The user can add, remove and move items. */
 import { useRef } from "preact/hooks";
-import { traitsOf } from "../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../shared/definition/types/index.ts";
 import { type FieldModel, labelOf } from "../model/orb.ts";
 import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";

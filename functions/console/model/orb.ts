@@ -1,6 +1,5 @@
 /** The console's model of an application. The management API and the discovery API both return its properties. */
-import { BLOCK } from "../../../shared/definition/types/rich-text.ts";
-import type { FieldTypeName } from "../../../shared/definition/types/traits.ts";
+import { BLOCK, type FieldTypeName } from "../../../shared/definition/types/index.ts";
 
 export type FieldType = FieldTypeName;
 

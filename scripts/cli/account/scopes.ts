@@ -1,5 +1,5 @@
 /** Parses and prints the scopes of API tokens as in the option `--scopes`, for example `shop:read,write`. */
-import { CANS, type Can } from "../../../shared/access/credentials/rights.ts";
+import { CANS, type Can } from "../../../shared/access/credentials/index.ts";
 import { CommandError } from "../command/context.ts";
 
 export interface Scope {

@@ -16,7 +16,7 @@ import {
 import { audit } from "../audit.ts";
 import { isEffective } from "../bootstrap.ts";
 import type { Realm } from "../realms.ts";
-import { finishRecoveries } from "../recovery/finish.ts";
+import { finishRecoveries } from "../recovery/index.ts";
 import { type Completed, endSession, sessionFor, startSession } from "../sessions.ts";
 import type { Challenge } from "./challenges.ts";
 import { passkeyRefused, verifyKnown } from "./verify.ts";

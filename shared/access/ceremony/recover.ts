@@ -12,9 +12,13 @@ import {
 } from "../accounts.ts";
 import { hasValidCreator, type InvitationRecord, invitationEnded } from "../invitations.ts";
 import { keys, type Realm } from "../realms.ts";
-import { codeRefused, requireCodes } from "../recovery/codes.ts";
-import { finishRecoveries } from "../recovery/finish.ts";
-import { requireOpen, requireRecoverable } from "../recovery/usable.ts";
+import {
+  codeRefused,
+  finishRecoveries,
+  requireCodes,
+  requireOpen,
+  requireRecoverable,
+} from "../recovery/index.ts";
 import { type Completed, endSession, sessionFor, startSession } from "../sessions.ts";
 import { requireRoom } from "./begin.ts";
 import type { Challenge } from "./challenges.ts";

@@ -12,7 +12,7 @@ import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
 import { accountWith } from "../authenticate.ts";
 import { requireOwn } from "../authorize.ts";
-import type { Scope } from "../credentials/operations.ts";
+import type { Scope } from "../credentials/index.ts";
 import { enforceRateLimit } from "../limits.ts";
 import type { Realm } from "../realms.ts";
 import { type ApiToken, createApiToken, requireCreatable } from "./tokens.ts";

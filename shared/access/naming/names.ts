@@ -1,8 +1,8 @@
 /** Names of accounts, so that people see who changed something instead of an id. */
-import type { SchemaAccess } from "../../definition/document/access.ts";
+import type { SchemaAccess } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
-import { isDeletionMarker } from "../../store/client/message.ts";
+import { isDeletionMarker } from "../../store/client/index.ts";
 import { buckets, isToken, kvSubject, streams } from "../../store/subjects.ts";
 import { type AccountRecord, pageRecords, type RecordPage } from "../accounts.ts";
 import type { Actor, OrbRights } from "../actor.ts";

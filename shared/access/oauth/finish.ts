@@ -7,15 +7,12 @@ import { AppError } from "../../kernel/errors.ts";
 import { type AccountRecord, changeAccount, readAccount } from "../accounts.ts";
 import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
-import { enter } from "../ceremony/login.ts";
-import type { Means } from "../ceremony/means.ts";
-import { registerInvited } from "../ceremony/register.ts";
-import { registerOpen } from "../ceremony/signup.ts";
+import { enter, type Means, registerInvited, registerOpen } from "../ceremony/index.ts";
 import { findInvitation } from "../invitations.ts";
 import { countSignup, enforceRateLimit } from "../limits.ts";
 import { credentialOfIdentity, joined, joining } from "../passkeys.ts";
 import { generatedName, newAccountId, type Realm } from "../realms.ts";
-import { requireOpen } from "../recovery/usable.ts";
+import { requireOpen } from "../recovery/index.ts";
 import { type Completed, readSession, type StartedSession } from "../sessions.ts";
 import { requireOpenSignup } from "../settings.ts";
 import {

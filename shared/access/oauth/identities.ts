@@ -17,7 +17,7 @@ import {
 import type { Actor } from "../actor.ts";
 import { audit } from "../audit.ts";
 import { requireOwn } from "../authorize.ts";
-import { activated } from "../ceremony/login.ts";
+import { activated } from "../ceremony/index.ts";
 import { canSignInWithout, credentialOfIdentity } from "../passkeys.ts";
 import { keys, type Realm } from "../realms.ts";
 import { refusal } from "../refusals.ts";

@@ -12,7 +12,7 @@ import {
   type ProviderDefinition,
   providerBinding,
   SEALED,
-} from "../../definition/document/providers.ts";
+} from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";

@@ -7,7 +7,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sameSecret } from "../../kernel/ids.ts";
 import { open, seal } from "../../kernel/seal.ts";
-import { consumeOnce } from "../ceremony/challenges.ts";
+import { consumeOnce } from "../ceremony/index.ts";
 
 /**
  * Seconds within which the user must complete the sign-in. The provider may ask for a password and a second factor.

@@ -19,7 +19,7 @@ import {
   validateApplicationLevelSignature,
   validateAuthResponse,
 } from "oauth4webapi";
-import type { ProviderDefinition } from "../../definition/document/providers.ts";
+import type { ProviderDefinition } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Realm } from "../realms.ts";

@@ -1,11 +1,10 @@
 /** The attempts of one publication: they charge each entry once, and know which batch they have sent. */
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
-import { type OrbContext, schemaOf } from "../../entry/model/resolve.ts";
-import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { type EntrySnapshot, type OrbContext, schemaOf } from "../../entry/model/index.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { ofOneWrite, releaseGuess } from "../../quotas/guesses.ts";
-import type { ChangeSet } from "../record/record.ts";
+import type { ChangeSet } from "../record/index.ts";
 import { addressOfItem, type Content, type VersionAct } from "./content.ts";
 
 /** An entry that a publication has written. */

@@ -1,7 +1,7 @@
 /** The list of what a change set contains: one message, which every write into the set replaces. */
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
+import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import {
   type EntryAddress,
@@ -12,7 +12,7 @@ import {
   subjects,
 } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
-import type { SetContent } from "../record/workflow.ts";
+import type { SetContent } from "../record/index.ts";
 
 /** What the publication of a set does with an entry. `publish` also creates an entry, or restores an archived one. */
 export type VersionAct = "publish" | "unpublish" | "archive" | "restore" | "delete";

@@ -3,16 +3,24 @@ import { mayWith, type Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { WordChange } from "../../differences/index.ts";
-import { ofFields, readableIn } from "../../entry/model/fields.ts";
-import { maskValues } from "../../entry/model/masking.ts";
-import { namedEntry, withNames } from "../../entry/model/names.ts";
-import { type LoadedEntry, type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective, snapshotOf } from "../../entry/model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  type LoadedEntry,
+  maskValues,
+  namedEntry,
+  type OrbContext,
+  ofFields,
+  parseEntry,
+  readableIn,
+  schemaOf,
+  snapshotOf,
+  withNames,
+} from "../../entry/model/index.ts";
 import { equal } from "../../kernel/json.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type ChangeSet, requireSet } from "../record/record.ts";
-import { requireReadable } from "../record/rights.ts";
+import { type ChangeSet, requireReadable, requireSet } from "../record/index.ts";
 import { type Item, readContent, SHOWN_BYTES, type VersionAct } from "./content.ts";
 import { baseOf, currentOf, mergeContent, movedAt } from "./publication.ts";
 import { readVersions } from "./publish.ts";

@@ -1,13 +1,11 @@
 /** Finds what an API token has published without a change set, by the marks that its writes leave. */
 import type { Deps } from "../../deps.ts";
-import { messagesInOrder } from "../../entry/index/scan.ts";
-import { placesIn } from "../../entry/model/messages.ts";
-import { nullIfMissing } from "../../entry/model/resolve.ts";
-import { type RevisionState, snapshotOf } from "../../entry/model/snapshot.ts";
+import { messagesInOrder } from "../../entry/index/index.ts";
+import { nullIfMissing, placesIn, type RevisionState, snapshotOf } from "../../entry/model/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { type EntryAddress, type Home, streams, subjects } from "../../store/subjects.ts";
-import { findSet } from "../record/record.ts";
+import { findSet } from "../record/index.ts";
 import type { Before, Item, VersionAct } from "./content.ts";
 
 /** Revisions of an entry that one read returns. */

@@ -3,18 +3,24 @@
  * set, and merges them in by the same order. A set has at most 1,000 entries, so they are compared in memory.
  */
 import { base64url } from "jose";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { inBatches } from "../../entry/index/batches.ts";
-import type { IndexEntry } from "../../entry/index/scan.ts";
-import { CURSOR_FORM, refusedCursor } from "../../entry/model/cursor.ts";
-import type { ListPage } from "../../entry/query/cut.ts";
-import { compareRanked, type SortPosition, sortValues } from "../../entry/query/filter.ts";
-import { type Collection, readAll } from "../../entry/query/matching.ts";
-import { readListPage } from "../../entry/query/page.ts";
-import { BY_CREATION, searchOf } from "../../entry/query/parameters.ts";
-import { creationOrder, type ListQuery } from "../../entry/query/query.ts";
-import { relatedIn } from "../../entry/query/related.ts";
+import { type IndexEntry, inBatches } from "../../entry/index/index.ts";
+import { CURSOR_FORM, refusedCursor } from "../../entry/model/index.ts";
+import {
+  BY_CREATION,
+  type Collection,
+  compareRanked,
+  creationOrder,
+  type ListPage,
+  type ListQuery,
+  readAll,
+  readListPage,
+  relatedIn,
+  type SortPosition,
+  searchOf,
+  sortValues,
+} from "../../entry/query/index.ts";
 import { type Fault, invalidParameters } from "../../kernel/errors.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { ReadBudget } from "../../store/budget.ts";

@@ -1,8 +1,13 @@
 /** Shows pending versions as their publication will make them, with what has changed in the orb since. */
 import type { Deps } from "../../deps.ts";
-import { namedEntry, withStoredNames } from "../../entry/model/names.ts";
-import { type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
-import { effective } from "../../entry/model/snapshot.ts";
+import {
+  effective,
+  namedEntry,
+  type OrbContext,
+  parseEntry,
+  schemaOf,
+  withStoredNames,
+} from "../../entry/model/index.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { baseOf, currentOf, mergeContent } from "./publication.ts";

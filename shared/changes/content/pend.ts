@@ -1,16 +1,21 @@
 /** Writes pending versions: the result of a verb goes into a change set instead of the entry. */
 import { type Actor, actorId } from "../../access/actor.ts";
-import type { EntryOperation } from "../../access/credentials/operations.ts";
-import { requireWhole } from "../../definition/stored/fence.ts";
+import type { EntryOperation } from "../../access/credentials/index.ts";
+import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { claimMessage } from "../../entry/model/idempotency.ts";
-import { type EntryWrite, GONE_SECONDS, guard } from "../../entry/model/messages.ts";
-import { namedEntry, withStoredNames } from "../../entry/model/names.ts";
-import { type OrbContext, parseEntry } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective } from "../../entry/model/snapshot.ts";
-import { newestIn } from "../../entry/write/change.ts";
-import type { Destination } from "../../entry/write/commit.ts";
-import { inTurn } from "../../entry/write/turns.ts";
+import {
+  claimMessage,
+  type EntrySnapshot,
+  type EntryWrite,
+  effective,
+  GONE_SECONDS,
+  guard,
+  namedEntry,
+  type OrbContext,
+  parseEntry,
+  withStoredNames,
+} from "../../entry/model/index.ts";
+import { type Destination, inTurn, newestIn } from "../../entry/write/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { encodeText, sha256 } from "../../kernel/ids.ts";
 import { equal } from "../../kernel/json.ts";
@@ -18,7 +23,7 @@ import { retry } from "../../kernel/retry.ts";
 import { isConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { editing } from "../record/record.ts";
+import { editing } from "../record/index.ts";
 import {
   type Content,
   contentMessage,

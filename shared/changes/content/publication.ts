@@ -2,25 +2,26 @@
 import type { Actor } from "../../access/actor.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { publishedOf } from "../../entry/index/entry-keys.ts";
-import { publishMessages } from "../../entry/index/schedules.ts";
-import { withoutMade } from "../../entry/index/slugs.ts";
-import { storedInput } from "../../entry/model/known.ts";
-import { isSealed } from "../../entry/model/masking.ts";
-import { withNames } from "../../entry/model/names.ts";
-import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
-import { windowFaults } from "../../entry/values/input.ts";
-import type { Change, Decision, State } from "../../entry/write/change-write.ts";
-import { deleteChange } from "../../entry/write/delete.ts";
-import { archiveChange, restoreChange, unpublishChange } from "../../entry/write/lifecycle.ts";
-import { prepare } from "../../entry/write/prepare.ts";
-import { requireSchema } from "../../entry/write/update.ts";
+import { publishedOf, publishMessages, withoutMade } from "../../entry/index/index.ts";
+import { type EntrySnapshot, isSealed, snapshotOf, storedInput, withNames } from "../../entry/model/index.ts";
+import { windowFaults } from "../../entry/values/index.ts";
+import {
+  archiveChange,
+  type Change,
+  type Decision,
+  deleteChange,
+  prepare,
+  requireSchema,
+  restoreChange,
+  type State,
+  unpublishChange,
+} from "../../entry/write/index.ts";
 import { isFileValue } from "../../files/record.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { pointer } from "../../kernel/faults.ts";
 import { equal } from "../../kernel/json.ts";
 import { streams } from "../../store/subjects.ts";
-import { type ChangeSet, takesBack } from "../record/record.ts";
+import { type ChangeSet, takesBack } from "../record/index.ts";
 import type { VersionAct } from "./content.ts";
 import type { Version } from "./version.ts";
 

@@ -7,21 +7,28 @@ import {
   type AdmittedChange,
   Planning,
   type PlanningOptions,
+  Refusals,
   type Together,
-} from "../../entry/batch/planning.ts";
-import { Refusals } from "../../entry/batch/refusals.ts";
-import { inBatches } from "../../entry/index/batches.ts";
-import { namedEntry } from "../../entry/model/names.ts";
-import { type OrbContext, type StoredEntry, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective } from "../../entry/model/snapshot.ts";
-import { admitChange, newestIn, type Plan } from "../../entry/write/change.ts";
+} from "../../entry/batch/index.ts";
+import { inBatches } from "../../entry/index/index.ts";
 import {
+  type EntrySnapshot,
+  effective,
+  namedEntry,
+  type OrbContext,
+  type StoredEntry,
+  schemaOf,
+} from "../../entry/model/index.ts";
+import {
+  admitChange,
   CONTENDED_ATTEMPTS,
+  commitTogether,
+  newestIn,
+  type Plan,
   renewDefinition,
   retryOnConflict,
   type WriteRetry,
-} from "../../entry/write/retry.ts";
-import { commitTogether } from "../../entry/write/together.ts";
+} from "../../entry/write/index.ts";
 import { AppError, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { ReadBudget } from "../../store/budget.ts";
@@ -30,14 +37,18 @@ import { type Append, Conflict, LARGE_BATCH_LIMIT } from "../../store/types.ts";
 import {
   type ChangeSet,
   findSet,
+  hashMismatch,
   nextSet,
+  nothingToPublish,
   type ReadSet,
+  requirePublishable,
+  requireReadable,
   requireSet,
+  requireSome,
+  type SetContent,
   setMessage,
   takenBackBy,
-} from "../record/record.ts";
-import { requireReadable, requireSome } from "../record/rights.ts";
-import { hashMismatch, nothingToPublish, requirePublishable, type SetContent } from "../record/workflow.ts";
+} from "../record/index.ts";
 import { Attempts, entriesIn, type PublishedEntry } from "./attempts.ts";
 import {
   addressOfItem,

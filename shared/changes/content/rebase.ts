@@ -1,20 +1,24 @@
 /** Moves the pending version of an entry to the live revision of now, and decides its conflicts. */
 import { actorId, throughOf } from "../../access/actor.ts";
 import { isOwn, type Principal, requireMay } from "../../access/authorize.ts";
-import { ADMINS_ONLY } from "../../definition/document/access.ts";
-import { requireWhole } from "../../definition/stored/fence.ts";
+import { ADMINS_ONLY } from "../../definition/document/index.ts";
+import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { guard } from "../../entry/model/messages.ts";
-import { namedEntry } from "../../entry/model/names.ts";
-import { type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective } from "../../entry/model/snapshot.ts";
-import { changeEntry, type Written } from "../../entry/write/change.ts";
-import type { Change, State } from "../../entry/write/change-write.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  guard,
+  namedEntry,
+  type OrbContext,
+  parseEntry,
+  schemaOf,
+} from "../../entry/model/index.ts";
+import { type Change, changeEntry, type State, type Written } from "../../entry/write/index.ts";
 import { notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { editing } from "../record/record.ts";
+import { editing } from "../record/index.ts";
 import { addressOfItem, contentMessage } from "./content.ts";
 import { intoSet, versionMessages, withItem } from "./pend.ts";
 import { baseOf, checked, currentOf, mergeContent, movedOn } from "./publication.ts";

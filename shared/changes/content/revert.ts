@@ -1,19 +1,27 @@
 /** Makes a change set that takes back what another one has published. */
 import { actorId } from "../../access/actor.ts";
 import { isOwn, type Principal, principalIn, requireMay } from "../../access/authorize.ts";
-import type { EntryOperation } from "../../access/credentials/operations.ts";
+import type { EntryOperation } from "../../access/credentials/index.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { ADMINS_ONLY } from "../../definition/document/access.ts";
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import { ADMINS_ONLY } from "../../definition/document/index.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { guard } from "../../entry/model/messages.ts";
-import { namedEntry, withNames } from "../../entry/model/names.ts";
-import { type LoadedEntry, type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective, snapshotOf } from "../../entry/model/snapshot.ts";
-import { revisionPlace } from "../../entry/read/revisions.ts";
-import { keepingHidden } from "../../entry/values/admitted.ts";
-import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  guard,
+  type LoadedEntry,
+  namedEntry,
+  type OrbContext,
+  parseEntry,
+  schemaOf,
+  snapshotOf,
+  withNames,
+} from "../../entry/model/index.ts";
+import { revisionPlace } from "../../entry/read/index.ts";
+import { keepingHidden } from "../../entry/values/index.ts";
+import { renewDefinition, retryOnConflict } from "../../entry/write/index.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { equal } from "../../kernel/json.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
@@ -27,11 +35,12 @@ import {
   LONGEST,
   type NewSet,
   newSet,
+  nextState,
   openingMessages,
+  requireReadable,
   requireSet,
-} from "../record/record.ts";
-import { requireReadable, requireSome } from "../record/rights.ts";
-import { nextState } from "../record/states.ts";
+  requireSome,
+} from "../record/index.ts";
 import {
   addressOfItem,
   type Content,

@@ -1,15 +1,14 @@
 /** Takes an entry out of a change set, with its pending version. */
 import { actorId } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
-import { requireWhole } from "../../definition/stored/fence.ts";
+import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { GONE_SECONDS, guard } from "../../entry/model/messages.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
+import { GONE_SECONDS, guard, type OrbContext } from "../../entry/model/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { editing } from "../record/record.ts";
+import { editing } from "../record/index.ts";
 import { addressOfItem, contentMessage } from "./content.ts";
 import { withItem } from "./pend.ts";
 import { releaseNew } from "./release.ts";

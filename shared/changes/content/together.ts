@@ -1,18 +1,21 @@
 /** Writes the pending versions of several entries into a change set in one atomic batch. */
 import { type Actor, actorId } from "../../access/actor.ts";
-import { requireWhole } from "../../definition/stored/fence.ts";
+import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import type { TogetherDestination } from "../../entry/batch/destination.ts";
-import { type EntryWrite, guard } from "../../entry/model/messages.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
-import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
-import { newestIn } from "../../entry/write/change.ts";
-import { onceEach } from "../../entry/write/together.ts";
+import type { TogetherDestination } from "../../entry/batch/index.ts";
+import {
+  type EntrySnapshot,
+  type EntryWrite,
+  guard,
+  nullIfMissing,
+  type OrbContext,
+} from "../../entry/model/index.ts";
+import { newestIn, onceEach } from "../../entry/write/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { isConflict } from "../../store/pages.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, TooMuch } from "../../store/types.ts";
-import { editing } from "../record/record.ts";
+import { editing } from "../record/index.ts";
 import { contentMessage } from "./content.ts";
 import { pendedBy, shownAs, turnOf, versionBefore, versionMessages, withItem } from "./pend.ts";
 import { releaseNew } from "./release.ts";

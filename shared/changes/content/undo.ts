@@ -1,16 +1,22 @@
 /** Makes a change set that takes back several published sets, such as all of one API token. */
 import { type Principal, principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import { namedEntry, withNames } from "../../entry/model/names.ts";
-import { type OrbContext, parseEntry, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
-import { revisionPlace } from "../../entry/read/revisions.ts";
-import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import {
+  type EntrySnapshot,
+  namedEntry,
+  type OrbContext,
+  parseEntry,
+  schemaOf,
+  snapshotOf,
+  withNames,
+} from "../../entry/model/index.ts";
+import { revisionPlace } from "../../entry/read/index.ts";
+import { renewDefinition, retryOnConflict } from "../../entry/write/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import type { ChangeSet } from "../record/record.ts";
+import type { ChangeSet } from "../record/index.ts";
 import { addressOfItem, type Item, MOST_ENTRIES } from "./content.ts";
 import { type SearchLimits, TokenWrites } from "./direct.ts";
 import { mergeContent } from "./publication.ts";

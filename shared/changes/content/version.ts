@@ -1,8 +1,13 @@
 /** The pending version of an entry in a change set: the revision as the publication of the set is to make it. */
 import type { CompiledOrb } from "../../definition/compile.ts";
-import { withNames } from "../../entry/model/names.ts";
-import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, type StoredSnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
+import {
+  addressIn,
+  type EntrySnapshot,
+  type StoredSnapshot,
+  schemaOf,
+  snapshotOf,
+  withNames,
+} from "../../entry/model/index.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import type { VersionAct } from "./content.ts";

@@ -3,17 +3,22 @@
  * of the newest revisions, so the same verbs read and write entries with and without a set.
  */
 import { mayWith, type Principal } from "../../access/authorize.ts";
-import { ADMINS_ONLY } from "../../definition/document/access.ts";
+import { ADMINS_ONLY } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext, schemaOf } from "../../entry/model/resolve.ts";
-import { snapshotOf } from "../../entry/model/snapshot.ts";
+import { nullIfMissing, type OrbContext, schemaOf, snapshotOf } from "../../entry/model/index.ts";
 import { encodeText } from "../../kernel/ids.ts";
 import { PAIR_BYTES, SMALL_BYTES } from "../../store/budget.ts";
 import { isToken, lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { ReadOptions, Store, StoredMessage } from "../../store/types.ts";
-import { noSet, parseSet, type ReadSet } from "../record/record.ts";
-import { requireReadable, requireWritable } from "../record/rights.ts";
-import { nextState, type SetState } from "../record/states.ts";
+import {
+  nextState,
+  noSet,
+  parseSet,
+  type ReadSet,
+  requireReadable,
+  requireWritable,
+  type SetState,
+} from "../record/index.ts";
 import { addressOfItem, type Item, parseContent, type ReadContent } from "./content.ts";
 import { type Merged, mergedNow, textOf } from "./merged.ts";
 import { type Version, versionIn } from "./version.ts";

@@ -1,9 +1,9 @@
 /** Lets the verbs of entries read and write within a change set. */
 import type { Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import type { TogetherDestination } from "../../entry/batch/destination.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
-import type { Destination } from "../../entry/write/commit.ts";
+import type { TogetherDestination } from "../../entry/batch/index.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
+import type { Destination } from "../../entry/write/index.ts";
 import type { ReadContent } from "./content.ts";
 import { pagesIn } from "./list.ts";
 import { type Admits, intoSet } from "./pend.ts";

@@ -6,7 +6,7 @@ import {
   type Principal,
   requireChange,
 } from "../../access/authorize.ts";
-import type { ChangeOperation } from "../../access/credentials/operations.ts";
+import type { ChangeOperation } from "../../access/credentials/index.ts";
 import type { CompiledOrb } from "../../definition/compile.ts";
 import { type ChangeSet, noSet } from "./record.ts";
 

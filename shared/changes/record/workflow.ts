@@ -1,7 +1,7 @@
 /** Judges whether a change set has the approvals that the review rules of its application demand. */
 import { mayReview } from "../../access/authorize.ts";
 import type { CompiledOrb } from "../../definition/compile.ts";
-import { REVIEW_LIMITS, type ReviewRule } from "../../definition/document/workflow.ts";
+import { REVIEW_LIMITS, type ReviewRule } from "../../definition/document/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Approval, ChangeSet } from "./record.ts";
 import { nextState } from "./states.ts";

@@ -1,12 +1,11 @@
 /** Opens change sets, and writes the next revision of one. Each write expects the newest revision and the definition. */
 import type { Actor } from "../../access/actor.ts";
 import { type Principal, principalIn } from "../../access/authorize.ts";
-import type { ChangeOperation } from "../../access/credentials/operations.ts";
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { ChangeOperation } from "../../access/credentials/index.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { GONE_SECONDS, type Guard } from "../../entry/model/messages.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
-import { renewDefinition, retryOnConflict } from "../../entry/write/retry.ts";
+import { GONE_SECONDS, type Guard, type OrbContext } from "../../entry/model/index.ts";
+import { renewDefinition, retryOnConflict } from "../../entry/write/index.ts";
 import { revisionMismatch } from "../../kernel/errors.ts";
 import { encodeText } from "../../kernel/ids.ts";
 import { counted, countValues } from "../../quotas/write.ts";
@@ -19,9 +18,10 @@ import {
   nextMessages,
   openingMessages,
   type ReadSet,
+  requireOn,
   requireSet,
-} from "../record/record.ts";
-import { requireOn, requireSome } from "../record/rights.ts";
+  requireSome,
+} from "../record/index.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { InOrb, OfSet } from "./input.ts";
 import { planFor } from "./plan.ts";

@@ -1,8 +1,7 @@
 import type { Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
-import type { ChangeSet } from "../record/record.ts";
-import { type JudgedRule, judgedRules, type SetContent } from "../record/workflow.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
+import { type ChangeSet, type JudgedRule, judgedRules, type SetContent } from "../record/index.ts";
 
 /** Reads what a review needs to know of the content of a set. */
 export type ReadContent = (deps: Deps, context: OrbContext, set: ChangeSet) => Promise<SetContent>;

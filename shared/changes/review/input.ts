@@ -1,4 +1,4 @@
-import type { OrbContext } from "../../entry/model/resolve.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
 
 /** The application of a request on change sets. */
 export interface InOrb {

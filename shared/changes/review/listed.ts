@@ -1,7 +1,6 @@
 import type { Deps } from "../../deps.ts";
-import { inBatches, type Part } from "../../entry/index/batches.ts";
-import { messagesInOrder, type ScanStart } from "../../entry/index/scan.ts";
-import { nullIfMissing } from "../../entry/model/resolve.ts";
+import { inBatches, messagesInOrder, type Part, type ScanStart } from "../../entry/index/index.ts";
+import { nullIfMissing } from "../../entry/model/index.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";

@@ -2,20 +2,22 @@
 import { type Actor, behalfOf } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import type { Guard } from "../../entry/model/messages.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
+import type { Guard, OrbContext } from "../../entry/model/index.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { subjects } from "../../store/subjects.ts";
 import {
   type ChangeSet,
+  hashMismatch,
+  isPublishable,
   nextSet,
+  nothingToPublish,
   type Plan,
   type ReadSet,
+  requireOn,
   type SetChange,
+  type SetContent,
   unscheduled,
-} from "../record/record.ts";
-import { requireOn } from "../record/rights.ts";
-import { hashMismatch, isPublishable, nothingToPublish, type SetContent } from "../record/workflow.ts";
+} from "../record/index.ts";
 
 /**
  * Returns the plan to publish a set at a time, with the rights of the caller.

@@ -2,13 +2,20 @@
 import type { Actor } from "../../access/actor.ts";
 import { mayWith, type Principal, principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
-import { snapshotOf } from "../../entry/model/snapshot.ts";
+import { nullIfMissing, type OrbContext, snapshotOf } from "../../entry/model/index.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type ChangeSet, findSet, parseSet, requireSet, takenBackBy } from "../record/record.ts";
-import { isReadable, requireReadable, requireSome } from "../record/rights.ts";
-import type { SetState } from "../record/states.ts";
+import {
+  type ChangeSet,
+  findSet,
+  isReadable,
+  parseSet,
+  requireReadable,
+  requireSet,
+  requireSome,
+  type SetState,
+  takenBackBy,
+} from "../record/index.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";
 import { type Listed, listInOrder } from "./listed.ts";

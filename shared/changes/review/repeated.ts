@@ -2,8 +2,7 @@
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { requireSet } from "../record/record.ts";
-import type { SetState } from "../record/states.ts";
+import { requireSet, type SetState } from "../record/index.ts";
 import { type ReadContent, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";
 

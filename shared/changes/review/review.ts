@@ -5,17 +5,19 @@ import { mayReview, requireChange } from "../../access/authorize.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { type Approval, nextSet, unscheduled } from "../record/record.ts";
-import { changeRights } from "../record/rights.ts";
 import {
+  type Approval,
+  changeRights,
   hashMismatch,
   isApproved,
   isAuthor,
   type JudgedRule,
   keptApprovals,
+  nextSet,
   rulesFor,
   type SetContent,
-} from "../record/workflow.ts";
+  unscheduled,
+} from "../record/index.ts";
 import { type Attempt, changeSet } from "./change.ts";
 import { type ReadContent, type RequireEach, type ReviewedSet, reviewed } from "./content.ts";
 import type { OfSet } from "./input.ts";

@@ -2,25 +2,23 @@
 import { system } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { actorFor } from "../../access/authenticate.ts";
-import { requireWhole } from "../../definition/stored/fence.ts";
-import { definitionFor } from "../../definition/stored/live.ts";
+import { definitionFor, requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
+import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { contentOf } from "../content/content.ts";
-import { publishSet } from "../content/publish.ts";
+import { contentOf, publishSet } from "../content/index.ts";
 import {
   type ChangeSet,
   type DueSet,
   findSet,
+  isPublishable,
   type Plan,
   type ReadSet,
   setMessage,
   unscheduled,
-} from "../record/record.ts";
-import { isPublishable } from "../record/workflow.ts";
+} from "../record/index.ts";
 
 /**
  * What came of a look at a set: it is live now, it was refused, its time has not come, it is not scheduled, or another

@@ -3,14 +3,14 @@
  * broker, so a process that starts late finds it. Several processes may run: a set is published once.
  */
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing } from "../../entry/model/resolve.ts";
+import { nullIfMissing } from "../../entry/model/index.ts";
 import { pause } from "../../kernel/pause.ts";
-import { feedSubject } from "../../store/broker/provision.ts";
+import { feedSubject } from "../../store/broker/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage, Subscription } from "../../store/types.ts";
-import type { DueSet } from "../record/record.ts";
+import type { DueSet } from "../record/index.ts";
 import { tryDue } from "./due.ts";
 
 /** Milliseconds between two looks at the sets whose time has come. */

@@ -1,8 +1,7 @@
 /** Reports access rules that name an unknown role or handler, and roles that appear twice. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ACTIONS, type Action, CALLERS, handlersIn } from "../document/access.ts";
-import { ROLE_ID } from "../document/ids.ts";
+import { ACTIONS, type Action, CALLERS, handlersIn, ROLE_ID } from "../document/index.ts";
 import { type Bag, type LooseDocument, type LooseField, ownProperty, texts } from "./loose.ts";
 
 export function checkAccess(document: LooseDocument, faults: Faults): void {

@@ -2,13 +2,21 @@ import { SORTED_LANGUAGES, sortedLanguage } from "../../collation/keys.ts";
 import { article, clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { checkReads, checkRule } from "../../logic/check.ts";
-import { type FieldDefinition, fieldSchema, LIMITS } from "../document/document.ts";
-import { canonicalLanguage, FIELD_NAME, REF } from "../document/ids.ts";
-import { readsOf, untoldReads } from "../document/source.ts";
-import { targetKey, targetsOf } from "../document/targets.ts";
+import {
+  canonicalLanguage,
+  FIELD_NAME,
+  type FieldDefinition,
+  fieldSchema,
+  LIMITS,
+  REF,
+  readsOf,
+  targetKey,
+  targetsOf,
+  untoldReads,
+} from "../document/index.ts";
 import { FIELD_TYPES, type FieldType, type Json } from "../fields/index.ts";
-import { compilePattern } from "../fields/parts/pattern.ts";
-import { takesRule } from "../types/traits.ts";
+import { compilePattern } from "../fields/parts/index.ts";
+import { takesRule } from "../types/index.ts";
 import { checkMoves, checkSteps, fromOf } from "./check-sources.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty } from "./loose.ts";
 

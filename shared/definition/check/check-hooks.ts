@@ -1,7 +1,6 @@
 /** Checks that hooks and schedules name only handlers, modules and schemas that exist in the document. */
 import type { Faults } from "../../kernel/faults.ts";
-import { isChangeEvent } from "../document/hooks.ts";
-import { BUILT_IN_SERVICES } from "../document/ids.ts";
+import { BUILT_IN_SERVICES, isChangeEvent } from "../document/index.ts";
 import { namedModule } from "./check-place.ts";
 import type { LooseDocument, LooseHook, LooseSchedule } from "./loose.ts";
 

@@ -1,8 +1,17 @@
 /** Finds names that are used twice, and names that would hide a route of the platform. */
 import { clip, type Faults } from "../../kernel/faults.ts";
-import { LIMITS, type ModuleType, type OrbDocument } from "../document/document.ts";
-import { type HomeKey, homeKey, homeOf } from "../document/home.ts";
-import { hidesRealmSegment, isRealmSegment, isReservedModuleId, isSigninPage } from "../document/ids.ts";
+import {
+  type HomeKey,
+  hidesRealmSegment,
+  homeKey,
+  homeOf,
+  isRealmSegment,
+  isReservedModuleId,
+  isSigninPage,
+  LIMITS,
+  type ModuleType,
+  type OrbDocument,
+} from "../document/index.ts";
 import type { LooseDocument, Placed } from "./loose.ts";
 
 /** @param before the current document, which the checked document would replace */

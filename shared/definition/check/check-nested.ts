@@ -1,8 +1,8 @@
 /** Checks fields of objects: components, levels, and attributes that depend on what contains a field. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { type FieldDefinition, LIMITS } from "../document/document.ts";
-import { RESERVED_TYPES } from "../types/rich-text.ts";
+import { type FieldDefinition, LIMITS } from "../document/index.ts";
+import { RESERVED_TYPES } from "../types/index.ts";
 import { checkField, MAX_PATTERNS } from "./check-fields.ts";
 import { noDuplicates } from "./check-names.ts";
 import { type LooseDocument, type LooseField, type LooseModule, ownProperty, texts } from "./loose.ts";

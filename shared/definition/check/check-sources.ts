@@ -1,7 +1,7 @@
 /** Checks the attribute `from` of fields that get the values of earlier fields as they are. */
 import { clip, escapeSegment, type Faults } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { FIELD_NAME } from "../document/ids.ts";
+import { FIELD_NAME } from "../document/index.ts";
 import { type LooseDocument, type LooseField, ownProperty } from "./loose.ts";
 
 /** Returns the attribute `from` of a field, if it is an object with a property. */

@@ -1,7 +1,6 @@
 /** Reports review rules that name an unknown role, module or schema. */
 import { clip, type Faults, joinNames } from "../../kernel/faults.ts";
-import { ROLE_ID } from "../document/ids.ts";
-import { REVIEWER_ROLES } from "../document/workflow.ts";
+import { REVIEWER_ROLES, ROLE_ID } from "../document/index.ts";
 import { namedModule } from "./check-place.ts";
 import type { LooseDocument } from "./loose.ts";
 

@@ -1,6 +1,6 @@
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
-import { type OrbDocument, orbDocumentSchema } from "../document/document.ts";
+import { type OrbDocument, orbDocumentSchema } from "../document/index.ts";
 import { checkAccess } from "./check-access.ts";
 import { checkFields } from "./check-fields.ts";
 import { checkHooks } from "./check-hooks.ts";

@@ -3,8 +3,8 @@
  * all errors.
  */
 import { isObject } from "../../kernel/json.ts";
-import { type FieldDefinition, MODULE_TYPES, type ModuleType } from "../document/document.ts";
-import { FIELD_TYPE_NAMES } from "../types/traits.ts";
+import { type FieldDefinition, MODULE_TYPES, type ModuleType } from "../document/index.ts";
+import { FIELD_TYPE_NAMES } from "../types/index.ts";
 
 export type Bag = Readonly<Record<string, unknown>>;
 

@@ -3,7 +3,7 @@
  * schemas.
  */
 import { z } from "zod";
-import { FIELD_TYPE_NAMES } from "../types/traits.ts";
+import { FIELD_TYPE_NAMES } from "../types/index.ts";
 import { accessSchema, fieldAccessSchema, MAX_ROLES, rolesSchema } from "./access.ts";
 import { ACTS } from "./acts.ts";
 import { brandingSchema } from "./branding.ts";

@@ -1,5 +1,5 @@
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { compareScalars, type FieldType } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import { compareScalars, type FieldType } from "./parts/index.ts";
 
 export const booleanType: FieldType = {
   name: "boolean",

@@ -1,5 +1,4 @@
-import { isDate } from "./parts/calendar.ts";
-import { temporalType } from "./parts/temporal.ts";
+import { isDate, temporalType } from "./parts/index.ts";
 
 /** A day `YYYY-MM-DD`, without time zone. */
 export const dateType = temporalType({

@@ -1,6 +1,5 @@
 import { MOMENT_FORM } from "../../kernel/faults.ts";
-import { normaliseInstant } from "./parts/calendar.ts";
-import { temporalType } from "./parts/temporal.ts";
+import { normaliseInstant, temporalType } from "./parts/index.ts";
 
 /** A date and time with an offset, stored in UTC with milliseconds. */
 export const datetimeType = temporalType({

@@ -1,9 +1,8 @@
 import { decimalOf, decimalText, ZERO } from "../../kernel/decimal.ts";
 import type { Report } from "../../kernel/faults.ts";
-import type { FieldDefinition } from "../document/document.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { fromTexts, ifValid } from "./parts/conversion.ts";
-import { compareScalars, type FieldType, type Json, type Rule } from "./parts/type.ts";
+import type { FieldDefinition } from "../document/index.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import { compareScalars, type FieldType, fromTexts, ifValid, type Json, type Rule } from "./parts/index.ts";
 
 /** Maximum digits of a number, as in SQL Server and BigQuery, and how many of them may be after the point. */
 const MAX_DIGITS = 38;

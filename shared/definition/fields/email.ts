@@ -1,7 +1,13 @@
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
-import { fromTexts } from "./parts/conversion.ts";
-import { compareTexts, type FieldType, type Json } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import {
+  characterRules,
+  characterSchema,
+  compareTexts,
+  type FieldType,
+  fromTexts,
+  type Json,
+  parseCharacters,
+} from "./parts/index.ts";
 
 /** Maximum characters of an address that mail servers accept (RFC 5321, as corrected by erratum 1690). */
 const MAX_EMAIL = 254;

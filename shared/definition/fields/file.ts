@@ -1,7 +1,7 @@
 import { escapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import type { FieldType } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import type { FieldType } from "./parts/index.ts";
 
 const FILE_ID = /^[A-Za-z0-9_-]{1,128}$/;
 

@@ -1,4 +1,4 @@
-import type { FieldTypeName } from "../types/traits.ts";
+import type { FieldTypeName } from "../types/index.ts";
 import { booleanType } from "./boolean.ts";
 import { dateType } from "./date.ts";
 import { datetimeType } from "./datetime.ts";
@@ -9,7 +9,7 @@ import { integerType } from "./integer.ts";
 import { jsonType } from "./json.ts";
 import { numberType } from "./number.ts";
 import { blocksType, objectType, richTextType } from "./object.ts";
-import type { FieldType } from "./parts/type.ts";
+import type { FieldType } from "./parts/index.ts";
 import { pointType } from "./point.ts";
 import { referenceType } from "./reference.ts";
 import { slugType } from "./slug.ts";
@@ -40,5 +40,6 @@ export const FIELD_TYPES: Readonly<Record<FieldTypeName, FieldType>> = {
   richText: richTextType,
 };
 
-export type { FilterOperator } from "../types/traits.ts";
-export type { FieldType, Json, JsonSchema, Rule } from "./parts/type.ts";
+export type { FilterOperator } from "../types/index.ts";
+export type { FieldType, Json, JsonSchema, Rule } from "./parts/index.ts";
+export { MAX_SLUG } from "./slug.ts";

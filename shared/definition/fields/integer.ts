@@ -1,7 +1,14 @@
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { ifValid, numberOfText } from "./parts/conversion.ts";
-import { numberFromText, numericRules, numericToken, parseNumber } from "./parts/numeric.ts";
-import { compareScalars, type FieldType } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import {
+  compareScalars,
+  type FieldType,
+  ifValid,
+  numberFromText,
+  numberOfText,
+  numericRules,
+  numericToken,
+  parseNumber,
+} from "./parts/index.ts";
 
 const MOST = Number.MAX_SAFE_INTEGER;
 

@@ -1,8 +1,7 @@
 import { escapeSegment, type Report } from "../../kernel/faults.ts";
-import { textFlaw } from "../document/text.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { characters } from "./parts/characters.ts";
-import type { FieldType, Json } from "./parts/type.ts";
+import { textFlaw } from "../document/index.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import { characters, type FieldType, type Json } from "./parts/index.ts";
 
 const MAX_JSON_DEPTH = 32;
 /** Maximum number of properties, items and scalars in one JSON value. */

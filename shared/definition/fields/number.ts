@@ -1,7 +1,15 @@
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { numberOfText, unchanged } from "./parts/conversion.ts";
-import { numberFromText, numericRules, numericSchema, numericToken, parseNumber } from "./parts/numeric.ts";
-import { compareScalars, type FieldType } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import {
+  compareScalars,
+  type FieldType,
+  numberFromText,
+  numberOfText,
+  numericRules,
+  numericSchema,
+  numericToken,
+  parseNumber,
+  unchanged,
+} from "./parts/index.ts";
 
 /** Any number that double precision can hold. */
 export const numberType: FieldType = {

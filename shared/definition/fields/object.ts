@@ -1,7 +1,6 @@
 import { isObject } from "../../kernel/json.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { searchedText, toParagraphs } from "./parts/paragraphs.ts";
-import type { FieldType, Json } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import { type FieldType, type Json, searchedText, toParagraphs } from "./parts/index.ts";
 
 /** An object with fields of its own. The validation of entries checks these fields. */
 export const objectType: FieldType = {

@@ -1,7 +1,6 @@
 import { isObject } from "../../kernel/json.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { indexText, isLatitude, isLongitude, pointIn } from "./parts/geo.ts";
-import type { FieldType, Json } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import { type FieldType, indexText, isLatitude, isLongitude, type Json, pointIn } from "./parts/index.ts";
 
 /** A place on the earth, in degrees as WGS 84 and GPS use them. */
 export const pointType: FieldType = {

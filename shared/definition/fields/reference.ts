@@ -1,9 +1,8 @@
 import { clip, joinNames, type Report } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ENTRY_ID } from "../document/ids.ts";
-import { idIn, isPolymorphic, refsOf, targetNamed, targetsOf } from "../document/targets.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { compareScalars, type FieldType, type Json } from "./parts/type.ts";
+import { ENTRY_ID, idIn, isPolymorphic, refsOf, targetNamed, targetsOf } from "../document/index.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import { compareScalars, type FieldType, type Json } from "./parts/index.ts";
 
 function parseId(value: unknown, report: Report, sub?: string): string | undefined {
   if (typeof value === "string" && ENTRY_ID.test(value)) return value;

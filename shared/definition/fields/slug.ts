@@ -1,9 +1,14 @@
-import { sourceOf } from "../document/source.ts";
-import { isSlug } from "../types/slug.ts";
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
-import { fromTexts } from "./parts/conversion.ts";
-import { compareTexts, type FieldType, textEquality } from "./parts/type.ts";
+import { sourceOf } from "../document/index.ts";
+import { FIELD_TRAITS, isSlug } from "../types/index.ts";
+import {
+  characterRules,
+  characterSchema,
+  compareTexts,
+  type FieldType,
+  fromTexts,
+  parseCharacters,
+  textEquality,
+} from "./parts/index.ts";
 
 /** Maximum characters. */
 export const MAX_SLUG = 200;

@@ -1,9 +1,16 @@
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
-import { ifValid, textsOf } from "./parts/conversion.ts";
-import { fromParagraphs } from "./parts/paragraphs.ts";
-import { compareTexts, type FieldType, textEquality } from "./parts/type.ts";
-import { uniqueForm } from "./parts/unique-form.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import {
+  characterRules,
+  characterSchema,
+  compareTexts,
+  type FieldType,
+  fromParagraphs,
+  ifValid,
+  parseCharacters,
+  textEquality,
+  textsOf,
+  uniqueForm,
+} from "./parts/index.ts";
 
 /** Maximum characters. Text fields allow longer values. */
 const MAX_STRING = 10_000;

@@ -1,8 +1,15 @@
-import { FIELD_TRAITS } from "../types/traits.ts";
-import { characterRules, characterSchema, parseCharacters } from "./parts/characters.ts";
-import { textsOf, unchanged } from "./parts/conversion.ts";
-import { fromParagraphs } from "./parts/paragraphs.ts";
-import { compareTexts, type FieldType, textEquality } from "./parts/type.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
+import {
+  characterRules,
+  characterSchema,
+  compareTexts,
+  type FieldType,
+  fromParagraphs,
+  parseCharacters,
+  textEquality,
+  textsOf,
+  unchanged,
+} from "./parts/index.ts";
 
 /** Maximum characters. The size limit of a whole entry applies too. */
 export const MAX_TEXT = 500_000;

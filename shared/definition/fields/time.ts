@@ -1,4 +1,4 @@
-import { temporalType } from "./parts/temporal.ts";
+import { temporalType } from "./parts/index.ts";
 
 const TIME = /^((?:[01]\d|2[0-3]):[0-5]\d)(:[0-5]\d)?$/;
 

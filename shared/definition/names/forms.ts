@@ -6,7 +6,7 @@
 import { joinNames } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
 import { FIELD_TYPES, type Json } from "../fields/index.ts";
-import { takesRule } from "../types/traits.ts";
+import { takesRule } from "../types/index.ts";
 import { byRule, type ConversionBudget, conversionBudget, type Ruling, shown } from "./ruled.ts";
 import type { Meaning, OnLoss, Step } from "./step.ts";
 

@@ -5,8 +5,7 @@
  * field's own value, and a mark, so that the rule never replaces what was written later, or nothing.
  */
 import { equal, isObject } from "../../kernel/json.ts";
-import type { FieldDefinition } from "../document/document.ts";
-import { isEntryRule } from "../document/source.ts";
+import { type FieldDefinition, isEntryRule } from "../document/index.ts";
 import { conversionTo, meaningOf } from "./forms.ts";
 import type { MovedField } from "./moves.ts";
 import { type ConversionBudget, conversionBudget, each, evaluated, LEVELS, shown } from "./ruled.ts";

@@ -3,9 +3,7 @@
  * rewritten: when a stored value is read, it is taken from where it was stored to where the document has it. A write
  * stores it there, and drops the other one. So an entry has the value in one place.
  */
-import type { FieldDefinition, OrbDocument } from "../document/document.ts";
-import { homeKey } from "../document/home.ts";
-import { movesOf } from "../document/source.ts";
+import { type FieldDefinition, homeKey, movesOf, type OrbDocument } from "../document/index.ts";
 import { type Conversion, conversionTo, isSameShape, meaningOf } from "./forms.ts";
 import {
   allStored,

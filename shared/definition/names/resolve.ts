@@ -1,9 +1,16 @@
 /** Decides which name in a new document is which name in stored data. */
 import { AppError } from "../../kernel/errors.ts";
 import { equal } from "../../kernel/json.ts";
-import type { FieldDefinition, OrbDocument } from "../document/document.ts";
-import { type HomeKey, homeKey, SUBJECT_TYPES, schemaToken } from "../document/home.ts";
-import { readsOf, ruleOf } from "../document/source.ts";
+import {
+  type FieldDefinition,
+  type HomeKey,
+  homeKey,
+  type OrbDocument,
+  readsOf,
+  ruleOf,
+  SUBJECT_TYPES,
+  schemaToken,
+} from "../document/index.ts";
 import { type Form, isConvertible, isLossless, isSameShape, meaningOf, originOf } from "./forms.ts";
 import { type Before, isSameRule, madeOf, withReturned } from "./made.ts";
 import { arrivedNames, claimedNames, withMoves } from "./moves.ts";

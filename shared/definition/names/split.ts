@@ -4,7 +4,7 @@
  * a reference can be read from a revision that was stored with the object.
  */
 import { isObject } from "../../kernel/json.ts";
-import { KEY } from "../document/ids.ts";
+import { KEY } from "../document/index.ts";
 
 /** An object that becomes an entry. */
 export interface SplitItem {

@@ -1,4 +1,4 @@
-import type { FieldDefinition } from "../document/document.ts";
+import type { FieldDefinition } from "../document/index.ts";
 
 /** What determines how the values of a field are stored. */
 export type Meaning = Pick<

@@ -4,8 +4,15 @@
  * A change of type gives a field another stored name (`forms.ts`). A field that moved into an object keeps its stored
  * name for the values from before (`moves.ts`). A new field can be made of others (`made.ts`). `resolve.ts` decides which name in a new document is which stored name.
  */
-import type { FieldDefinition, ModuleType, OrbDocument } from "../document/document.ts";
-import { type Home, homeOf, type SchemaToken, SUBJECT_TYPES } from "../document/home.ts";
+import {
+  type FieldDefinition,
+  type Home,
+  homeOf,
+  type ModuleType,
+  type OrbDocument,
+  type SchemaToken,
+  SUBJECT_TYPES,
+} from "../document/index.ts";
 import type { Form } from "./forms.ts";
 import type { Meaning } from "./step.ts";
 

@@ -1,8 +1,8 @@
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { equal } from "../../kernel/json.ts";
 import { type CompiledOrb, compileOrb } from "../compile.ts";
-import type { OrbDocument } from "../document/document.ts";
-import type { StoredNames } from "../names/stored-names.ts";
+import type { OrbDocument } from "../document/index.ts";
+import type { StoredNames } from "../names/index.ts";
 import { requireReadable } from "./readable.ts";
 
 const cache = new BoundedMap<string, { result: CompiledOrb; names: StoredNames | undefined }>(64);

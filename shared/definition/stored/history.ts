@@ -3,11 +3,13 @@ import type { Deps } from "../../deps.ts";
 import { NumberedLog } from "../../store/numbered-log.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import type { Append, Consistency, StoredMessage } from "../../store/types.ts";
-import type { Operation as PatchOperation } from "../document/diff.ts";
-import type { OrbDocument } from "../document/document.ts";
-import { homeKey } from "../document/home.ts";
-import type { Status } from "../document/lifecycle.ts";
-import type { StoredNames } from "../names/stored-names.ts";
+import {
+  homeKey,
+  type OrbDocument,
+  type Operation as PatchOperation,
+  type Status,
+} from "../document/index.ts";
+import type { StoredNames } from "../names/index.ts";
 import type { Retired } from "../retired.ts";
 
 export type OrbOperation =

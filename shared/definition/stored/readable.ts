@@ -5,7 +5,7 @@
 import type { z } from "zod";
 import { AppError } from "../../kernel/errors.ts";
 import { isUnsure } from "../../store/errors.ts";
-import { orbDocumentSchema } from "../document/document.ts";
+import { orbDocumentSchema } from "../document/index.ts";
 
 type Issue = z.core.$ZodIssue;
 

@@ -13,18 +13,23 @@ import { isToken, streams } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
   claimedIn,
+  type EntrySnapshot,
   type Idempotency,
   type IdempotencyClaim,
   idempotencyClaim,
   LIFETIME_SECONDS,
-} from "../model/idempotency.ts";
-import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import type { PinnedItems, PinnedRequest } from "../pinned/orb.ts";
-import { newestIn } from "../write/change.ts";
-import { CONTENDED_ATTEMPTS, renewDefinition, retryOnConflict } from "../write/retry.ts";
-import { commitTogether } from "../write/together.ts";
-import { inTurn } from "../write/turns.ts";
+  nullIfMissing,
+  type OrbContext,
+} from "../model/index.ts";
+import type { PinnedItems, PinnedRequest } from "../pinned/index.ts";
+import {
+  CONTENDED_ATTEMPTS,
+  commitTogether,
+  inTurn,
+  newestIn,
+  renewDefinition,
+  retryOnConflict,
+} from "../write/index.ts";
 import type { TogetherDestination } from "./destination.ts";
 import { type BatchItem, type Located, locate } from "./items.ts";
 import { BatchPlanning, mayChange, type Placed } from "./plan.ts";

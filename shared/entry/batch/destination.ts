@@ -1,7 +1,5 @@
 import type { Append } from "../../store/types.ts";
-import type { EntryWrite } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
+import type { EntrySnapshot, EntryWrite, OrbContext } from "../model/index.ts";
 
 /** Where the writes of a batch go instead of the entries: into a change set, for example. */
 export interface TogetherDestination {

@@ -4,8 +4,8 @@ import { membersOf } from "../../definition/walk.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { joinNames, pointer } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { schemaFor } from "../write/create.ts";
+import type { OrbContext } from "../model/index.ts";
+import { schemaFor } from "../write/index.ts";
 
 /** Maximum items of a batch. */
 export const MOST_ITEMS = 200;

@@ -8,10 +8,14 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import { encodeText } from "../../kernel/ids.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, Store, StoredMessage } from "../../store/types.ts";
-import type { EntryWrite } from "../model/messages.ts";
-import { withStoredNames } from "../model/names.ts";
-import { addressOf } from "../model/resolve.ts";
-import { type EntrySnapshot, JUST_BEFORE, type StoredSnapshot } from "../model/snapshot.ts";
+import {
+  addressOf,
+  type EntrySnapshot,
+  type EntryWrite,
+  JUST_BEFORE,
+  type StoredSnapshot,
+  withStoredNames,
+} from "../model/index.ts";
 
 /** Returns a message that is not stored yet. @param seq sequence of the message that it replaces; 0 if there is none */
 function pending(subject: string, seq: number, body: string): StoredMessage {

@@ -6,16 +6,18 @@ import type { Deps } from "../../deps.ts";
 import type { AppError, Fault } from "../../kernel/errors.ts";
 import { budget as ruleBudget } from "../../logic/engine.ts";
 import { ReadBudget } from "../../store/budget.ts";
-import type { OrbContext, StoredEntry } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import type { PinnedRequest } from "../pinned/orb.ts";
-import { ShapeRefusal } from "../pinned/write.ts";
-import { readWindow } from "../values/input.ts";
-import { admitChange, type Plan } from "../write/change.ts";
-import type { Change } from "../write/change-write.ts";
-import { type NewEntry, planCreation } from "../write/create.ts";
-import { deleteChange } from "../write/delete.ts";
-import { updateChange } from "../write/update.ts";
+import type { EntrySnapshot, OrbContext, StoredEntry } from "../model/index.ts";
+import { type PinnedRequest, ShapeRefusal } from "../pinned/index.ts";
+import { readWindow } from "../values/index.ts";
+import {
+  admitChange,
+  type Change,
+  deleteChange,
+  type NewEntry,
+  type Plan,
+  planCreation,
+  updateChange,
+} from "../write/index.ts";
 import type { BatchItem, CreateItem, DeleteItem, UpdateItem } from "./items.ts";
 import { withIds } from "./items.ts";
 import {

@@ -6,13 +6,18 @@ import { AppError } from "../../kernel/errors.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
-import { inBatches } from "../index/batches.ts";
-import { refusedValues } from "../index/entry-keys.ts";
-import { isUniqueKey, keySubject } from "../model/index-keys.ts";
-import type { EntryWrite } from "../model/messages.ts";
-import { addressOf, nullIfMissing, type OrbContext, parseEntry, type StoredEntry } from "../model/resolve.ts";
-import { type Admitted, type Plan, planChange } from "../write/change.ts";
-import type { Change } from "../write/change-write.ts";
+import { inBatches, refusedValues } from "../index/index.ts";
+import {
+  addressOf,
+  type EntryWrite,
+  isUniqueKey,
+  keySubject,
+  nullIfMissing,
+  type OrbContext,
+  parseEntry,
+  type StoredEntry,
+} from "../model/index.ts";
+import { type Admitted, type Change, type Plan, planChange } from "../write/index.ts";
 import type { Act } from "./items.ts";
 import { Overlay } from "./overlay.ts";
 import type { Refusals } from "./refusals.ts";

@@ -17,9 +17,10 @@ import {
   type Idempotency,
   idempotencySubject,
   LIFETIME_SECONDS,
+  nullIfMissing,
+  type OrbContext,
   type Replay,
-} from "../model/idempotency.ts";
-import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
+} from "../model/index.ts";
 
 /** A line's key, the HMACs of its content, and the number of messages between its revision and the stored message. */
 export interface LineClaim {

@@ -1,17 +1,15 @@
 /** Writes the entries of a bulk upload in atomic batches, in the order of their lines. */
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { isUnsure } from "../../store/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
-import { tendWritten } from "../listed/upkeep.ts";
-import type { IdempotencyClaim } from "../model/idempotency.ts";
-import { type EntryWrite, GONE_SECONDS } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { tendIndexes } from "../ordered/upkeep.ts";
-import type { NewEntry, NewEntryWrite } from "../write/create.ts";
+import { tendWritten } from "../listed/index.ts";
+import { type EntryWrite, GONE_SECONDS, type IdempotencyClaim, type OrbContext } from "../model/index.ts";
+import { tendIndexes } from "../ordered/index.ts";
+import type { NewEntry, NewEntryWrite } from "../write/index.ts";
 import type { LineClaim, UploadClaims } from "./bulk-claims.ts";
 import type { Matchable } from "./match.ts";
 

@@ -1,8 +1,8 @@
 /** Reads the lines of a bulk upload: JSON objects that each describe a new entry. */
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ORIGIN, readOrigin } from "../model/origin.ts";
-import type { NewEntry } from "../write/create.ts";
+import { ORIGIN, readOrigin } from "../model/index.ts";
+import type { NewEntry } from "../write/index.ts";
 
 /** What a line may leave out, because the request says it for all lines. */
 export interface LineDefaults {

@@ -5,14 +5,26 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { type AppError, invalid } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
-import { readReservations, refusedValues } from "../index/entry-keys.ts";
-import { type Idempotency, type IdempotencyClaim, type Replay, replays } from "../model/idempotency.ts";
-import { isUniqueKey, parseKey } from "../model/index-keys.ts";
-import { messagesOf } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import type { Written } from "../write/change.ts";
-import { creationClaim, type NewEntry, planNew, requireCreation, schemaFor } from "../write/create.ts";
+import { readReservations, refusedValues } from "../index/index.ts";
+import {
+  type EntrySnapshot,
+  type Idempotency,
+  type IdempotencyClaim,
+  isUniqueKey,
+  messagesOf,
+  type OrbContext,
+  parseKey,
+  type Replay,
+  replays,
+} from "../model/index.ts";
+import {
+  creationClaim,
+  type NewEntry,
+  planNew,
+  requireCreation,
+  schemaFor,
+  type Written,
+} from "../write/index.ts";
 import type { LineClaim, UploadClaims } from "./bulk-claims.ts";
 import { asError, type Item } from "./bulk-group.ts";
 import { type LineDefaults, readLine } from "./bulk-line.ts";

@@ -1,18 +1,14 @@
 /** Writes the planned lines of a bulk upload. */
 import type { Actor } from "../../access/actor.ts";
 import { principalIn } from "../../access/authorize.ts";
-import { isAnotherOrb } from "../../definition/stored/fence.ts";
+import { isAnotherOrb } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound, unavailable } from "../../kernel/errors.ts";
 import { isUnsure, RejectedWrite } from "../../store/errors.ts";
 import { Conflict, StreamMissing } from "../../store/types.ts";
-import { withReservations } from "../index/entry-keys.ts";
-import { replay } from "../model/idempotency.ts";
-import { messagesOf } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { planNew } from "../write/create.ts";
-import { isTaken } from "../write/put.ts";
-import { renewDefinition, retryOnConflict } from "../write/retry.ts";
+import { withReservations } from "../index/index.ts";
+import { messagesOf, type OrbContext, replay } from "../model/index.ts";
+import { isTaken, planNew, renewDefinition, retryOnConflict } from "../write/index.ts";
 import { asError, type Item, isStored, runsOf, untilKnown, writeTogether } from "./bulk-group.ts";
 import { authorised, type BulkResult, type Prepared, type Preparing } from "./bulk-prepare.ts";
 import { type Matchable, type Matched, writeMatched } from "./match.ts";

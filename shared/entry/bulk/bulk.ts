@@ -6,7 +6,7 @@
 import type { Actor } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import type { OrbContext } from "../model/resolve.ts";
+import type { OrbContext } from "../model/index.ts";
 import { UploadClaims } from "./bulk-claims.ts";
 import type { Item } from "./bulk-group.ts";
 import { nothingWritten, stoppedAt } from "./bulk-line.ts";

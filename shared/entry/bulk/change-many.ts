@@ -1,7 +1,7 @@
 /** Changes many entries, with one write per entry. */
 import { AppError, type ErrorKind, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
-import { readWindow } from "../values/input.ts";
+import { readWindow } from "../values/index.ts";
 
 export interface EntryPatch {
   values?: unknown;

@@ -3,10 +3,9 @@ import type { Actor } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import type { AppError } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
-import { isUnmatchedKey, missingKeys } from "../index/keyed-references.ts";
-import { uniqueTokens } from "../model/index-keys.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { schemaFor } from "../write/create.ts";
+import { isUnmatchedKey, missingKeys } from "../index/index.ts";
+import { type OrbContext, uniqueTokens } from "../model/index.ts";
+import { schemaFor } from "../write/index.ts";
 import { type BulkResult, markOf, type Prepared, type ReadLine } from "./bulk-prepare.ts";
 
 /** Maximum lines that wait for entries of later lines, and their characters. They are kept in memory. */

@@ -5,14 +5,17 @@ import type { Deps } from "../../deps.ts";
 import { type AppError, invalid, notFound } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { type EntryKey, keyIn, ownerOf, ownersOf } from "../index/by-key.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import type { Written } from "../write/change.ts";
-import { type NewEntry, schemaFor } from "../write/create.ts";
-import { archiveEntry, unpublishEntry } from "../write/lifecycle.ts";
-import { putEntry } from "../write/put.ts";
-import { updateEntry } from "../write/update.ts";
+import { type EntryKey, keyIn, ownerOf, ownersOf } from "../index/index.ts";
+import type { EntrySnapshot, OrbContext } from "../model/index.ts";
+import {
+  archiveEntry,
+  type NewEntry,
+  putEntry,
+  schemaFor,
+  unpublishEntry,
+  updateEntry,
+  type Written,
+} from "../write/index.ts";
 
 /** What to do with lines that belong to an existing entry, and with all others. */
 export const MATCH_ACTS = ["upsert", "update", "skip"] as const;

@@ -7,8 +7,7 @@ import { clip, joinNames } from "../../kernel/faults.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency } from "../../store/types.ts";
-import { isIndexed, uniqueTokens } from "../model/index-keys.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+import { isIndexed, nullIfMissing, uniqueTokens } from "../model/index.ts";
 
 /** The value of a unique field, which identifies an entry of a schema. */
 export interface EntryKey {

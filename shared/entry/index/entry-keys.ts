@@ -6,33 +6,31 @@ import { ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { Conflict, type Consistency } from "../../store/types.ts";
 import {
+  addressOf,
+  type EntrySnapshot,
+  type EntryWrite,
+  effective,
   formKeys,
+  type Guard,
   hasForms,
   indexKeysOf,
   isUniqueKey,
   keySubject,
-  mayNeedForms,
-  nameOfToken,
-  parseKey,
-  secretOf,
-} from "../model/index-keys.ts";
-import type { EntryWrite, Guard } from "../model/messages.ts";
-import { namedEntry, withNames } from "../model/names.ts";
-import {
-  addressOf,
   type LoadedEntry,
+  mayNeedForms,
+  namedEntry,
+  nameOfToken,
   type OrbContext,
+  openValues,
   parseEntry,
-  type StoredEntry,
-} from "../model/resolve.ts";
-import { openValues } from "../model/sealing.ts";
-import {
-  type EntrySnapshot,
-  effective,
+  parseKey,
   type RevisionState,
+  type StoredEntry,
   type StoredSnapshot,
+  secretOf,
   snapshotOf,
-} from "../model/snapshot.ts";
+  withNames,
+} from "../model/index.ts";
 import { inBatches } from "./batches.ts";
 
 export interface EntryKeys {

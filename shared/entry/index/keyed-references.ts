@@ -5,15 +5,14 @@
 import type { Actor } from "../../access/actor.ts";
 import { may, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { type ReferenceTarget, refsOf, targetNamed } from "../../definition/document/targets.ts";
+import { type ReferenceTarget, refsOf, targetNamed } from "../../definition/document/index.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import { leavesWith, readAll, replaceLeaves } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { clip, escapeSegment, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { comparableBy, targetSchema } from "../model/fields.ts";
-import type { OrbContext } from "../model/resolve.ts";
+import { comparableBy, type OrbContext, targetSchema } from "../model/index.ts";
 import { type EntryKey, keyIn, ownersOf } from "./by-key.ts";
 
 /** A reference by a key, and where the values contain it. */

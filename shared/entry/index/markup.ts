@@ -5,9 +5,7 @@ import { counterpart, leavesWith, readAll, replaceLeaves } from "../../definitio
 import type { Fault } from "../../kernel/errors.ts";
 import { pointer } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { storedInput } from "../model/known.ts";
-import { loadConversions, richTextsOf, targetOf } from "../model/rich.ts";
-import type { StoredValue } from "../model/snapshot.ts";
+import { loadConversions, richTextsOf, type StoredValue, storedInput, targetOf } from "../model/index.ts";
 
 /** Maximum characters of a text. The parsers need about 5 ms for each 1,000 characters of the worst texts. */
 const MAX_MARKUP = 200_000;

@@ -1,14 +1,14 @@
 import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, mayField, mayOperate, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { schemaToken } from "../../definition/document/home.ts";
 import {
   type Pointer,
   pointerIn,
   type ReferenceTarget,
+  schemaToken,
   targetKey,
-} from "../../definition/document/targets.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
+} from "../../definition/document/index.ts";
+import { liveOrb } from "../../definition/stored/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
@@ -16,19 +16,23 @@ import { AppError, type Fault } from "../../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { fieldsOfToken, nameOfToken, referenceKey } from "../model/index-keys.ts";
-import type { Guard } from "../model/messages.ts";
-import { namedEntry } from "../model/names.ts";
 import {
   addressIn,
   addressOf,
+  type EntrySnapshot,
+  effective,
+  fieldsOfToken,
+  type Guard,
   type LoadedEntry,
+  namedEntry,
+  nameOfToken,
   nullIfMissing,
   type OrbContext,
   parseEntry,
+  referenceKey,
   schemaOf,
-} from "../model/resolve.ts";
-import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
+  visible,
+} from "../model/index.ts";
 import { inBatches } from "./batches.ts";
 import { entryKeys } from "./entry-keys.ts";
 

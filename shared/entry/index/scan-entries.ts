@@ -4,7 +4,7 @@ import { type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
-import { nullIfMissing, parseEntry, type StoredEntry } from "../model/resolve.ts";
+import { nullIfMissing, parseEntry, type StoredEntry } from "../model/index.ts";
 import { ahead, inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;

@@ -5,7 +5,7 @@
 import { indexBytes } from "../../store/budget.ts";
 import { type Home, lastToken, parsedHome, streams } from "../../store/subjects.ts";
 import type { Page, ScanOptions, Store, StoredMessage } from "../../store/types.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+import { nullIfMissing } from "../model/index.ts";
 
 export interface IndexEntry extends Home {
   id: string;

@@ -11,18 +11,18 @@ import { PAIR_BYTES } from "../../store/budget.ts";
 import { isConflict, nullOnConflict } from "../../store/pages.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { liveCopy } from "../model/names.ts";
-import { nullIfMissing } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
+  liveCopy,
   liveCopyOf,
+  nullIfMissing,
   type RevisionState,
   type StoredSnapshot,
   snapshotOf,
   TOMBSTONE_SECONDS,
   tombstone,
   visible,
-} from "../model/snapshot.ts";
+} from "../model/index.ts";
 import { storedPublished } from "./entry-keys.ts";
 
 /** Maximum delay of a scheduled message in milliseconds: the broker's interval, plus time for a slow disk. */

@@ -6,23 +6,28 @@ import { SMALL_BYTES } from "../../store/budget.ts";
 import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
-import { ofFields, readableIn } from "../model/fields.ts";
-import { fallbacksIn, type Presentation, presentValues, type Source } from "../model/localize.ts";
-import { maskValues } from "../model/masking.ts";
-import { withNames } from "../model/names.ts";
-import { addressOf, nullIfMissing } from "../model/resolve.ts";
 import {
+  addressOf,
   type EntrySnapshot,
   type EntryView,
   effective,
+  fallbacksIn,
   hasDraft,
   liveCopyOf,
+  maskValues,
   nextEdge,
+  nullIfMissing,
+  ofFields,
+  type Presentation,
+  presentValues,
+  readableIn,
+  type Source,
   type StoredSnapshot,
   snapshotOf,
   viewWith,
   visible,
-} from "../model/snapshot.ts";
+  withNames,
+} from "../model/index.ts";
 import { publishedOf } from "./entry-keys.ts";
 
 /** An entry as the caller may see it. */

@@ -8,7 +8,7 @@ import { PerHost } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type Home, lastToken, streams } from "../../store/subjects.ts";
 import { type MatchingSubjects, TooMuch } from "../../store/types.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+import { nullIfMissing } from "../model/index.ts";
 import { type IndexEntry, placesOf, readPage, readPlaces } from "./scan.ts";
 
 /** Messages that one read of a small stream returns. */

@@ -4,12 +4,16 @@ import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT, type Store } from "../../store/types.ts";
-import { inBatches } from "../index/batches.ts";
-import { readPage } from "../index/scan.ts";
-import { type Listing, listingBody, listingIn, listingOf } from "../model/listing.ts";
-import { nullIfMissing, parseEntry } from "../model/resolve.ts";
-import { freedPages } from "../ordered/changes.ts";
-import type { OrderedField } from "../ordered/pages.ts";
+import { inBatches, readPage } from "../index/index.ts";
+import {
+  type Listing,
+  listingBody,
+  listingIn,
+  listingOf,
+  nullIfMissing,
+  parseEntry,
+} from "../model/index.ts";
+import { freedPages, type OrderedField } from "../ordered/index.ts";
 import { type LiveCompaction, livePagesOf, writeLiveRoot } from "./compact.ts";
 import { isOver, type ListedPlace } from "./pages.ts";
 import { readRoot } from "./scan.ts";

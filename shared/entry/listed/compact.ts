@@ -6,12 +6,16 @@
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type Store } from "../../store/types.ts";
-import { readPage } from "../index/scan.ts";
-import { markBody } from "../model/listing.ts";
-import { freedPages, writeRoot } from "../ordered/changes.ts";
-import type { CompactionLimits, Compaction as PlainCompaction } from "../ordered/compact.ts";
-import type { OrderedField } from "../ordered/pages.ts";
-import { PageGone } from "../ordered/read-pages.ts";
+import { readPage } from "../index/index.ts";
+import { markBody } from "../model/index.ts";
+import {
+  type CompactionLimits,
+  freedPages,
+  type OrderedField,
+  PageGone,
+  type Compaction as PlainCompaction,
+  writeRoot,
+} from "../ordered/index.ts";
 import {
   type Correction,
   type Corrections,

@@ -11,8 +11,8 @@ import {
   type Listing,
   listingIn,
   markIn,
-} from "../model/listing.ts";
-import { countBefore } from "../ordered/pages.ts";
+} from "../model/index.ts";
+import { countBefore } from "../ordered/index.ts";
 
 /** A published entry in the index. */
 export interface ListedPlace {

@@ -3,12 +3,17 @@ import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { Again, retry, retryEach } from "../../kernel/retry.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
-import { readPage } from "../index/scan.ts";
-import { isListed, isOngoing, type Listing } from "../model/listing.ts";
-import { nullIfMissing } from "../model/resolve.ts";
-import { tooFast, WHILE_COMPACTED } from "../ordered/open.ts";
-import { countBefore, type OrderedField } from "../ordered/pages.ts";
-import { PAGES_AT_ONCE, PageGone, readMessages } from "../ordered/read-pages.ts";
+import { readPage } from "../index/index.ts";
+import { isListed, isOngoing, type Listing, nullIfMissing } from "../model/index.ts";
+import {
+  countBefore,
+  type OrderedField,
+  PAGES_AT_ONCE,
+  PageGone,
+  readMessages,
+  tooFast,
+  WHILE_COMPACTED,
+} from "../ordered/index.ts";
 import {
   type Correction,
   corrected,

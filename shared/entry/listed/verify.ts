@@ -5,9 +5,8 @@
 import { pause } from "../../kernel/pause.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
-import { isSameListing, type Listing, listingOf } from "../model/listing.ts";
-import { nullIfMissing, parseEntry } from "../model/resolve.ts";
-import type { OrderedField } from "../ordered/pages.ts";
+import { isSameListing, type Listing, listingOf, nullIfMissing, parseEntry } from "../model/index.ts";
+import type { OrderedField } from "../ordered/index.ts";
 import { readListings } from "./build.ts";
 import { isOver } from "./pages.ts";
 import { openLive, readLivePages } from "./scan.ts";

@@ -9,7 +9,7 @@ import {
   type StoredSnapshot,
   snapshotOf,
   type Tombstone,
-} from "../model/snapshot.ts";
+} from "../model/index.ts";
 
 /** An entry was purged while its earlier revisions were being read, so its earlier state is unknown. */
 export class HistoryErased extends Error {}

@@ -2,12 +2,10 @@
  * Decides what a change of an entry means for a list that a client follows: the list gets the entry, updates it,
  * removes it, or stays the same.
  */
-import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/visible.ts";
-import { withNames } from "../model/names.ts";
-import { addressOf } from "../model/resolve.ts";
-import { type RevisionState, visible } from "../model/snapshot.ts";
-import { matches, type SortValue, sortValues, type Work } from "../query/filter.ts";
-import type { ListInput } from "../read/list.ts";
+import { maskedRevision, presentEntry, type RuntimeEntry, type VisibleEntry } from "../index/index.ts";
+import { addressOf, type RevisionState, visible, withNames } from "../model/index.ts";
+import { matches, type SortValue, sortValues, type Work } from "../query/index.ts";
+import type { ListInput } from "../read/index.ts";
 import { type Change, type EntryState, HistoryErased } from "./changes.ts";
 
 /** A list as one caller sees it, because callers may see different entries and values. */

@@ -5,19 +5,23 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { subjects } from "../../store/subjects.ts";
-import { readPage } from "../index/scan.ts";
-import { pairsBetween } from "../ordered/scan.ts";
-import { countByIndex, MAX_INDEXED_VALUES } from "../query/candidates.ts";
+import { readPage } from "../index/index.ts";
+import { pairsBetween } from "../ordered/index.ts";
 import {
   BY_CREATION,
+  countByIndex,
+  fieldRange,
   isCondition,
   isGroup,
+  type ListQuery,
+  MAX_INDEXED_VALUES,
+  type OrderedContext,
+  openTended,
+  orderedIndexOf,
   type SortKey,
   searchOf,
   type Where,
-} from "../query/parameters.ts";
-import type { ListQuery } from "../query/query.ts";
-import { fieldRange, type OrderedContext, openTended, orderedIndexOf } from "../query/ranges.ts";
+} from "../query/index.ts";
 
 /** A part of a query: which entries it has, and how to read them. */
 export type QueryPart = Pick<ListQuery, "conditions" | "planned" | "isPlanFixed"> & { order: SortKey };

@@ -1,7 +1,7 @@
 /** Reads all entries of a list. A client that follows the list gets them first, and then the changes. */
 import type { Deps } from "../../deps.ts";
-import { PAGE_SIZE } from "../query/query.ts";
-import { listVisible } from "../read/list.ts";
+import { PAGE_SIZE } from "../query/index.ts";
+import { listVisible } from "../read/index.ts";
 import { type ListView, type LiveEntry, liveEntry } from "./judge.ts";
 import { partsOf, type QueryPart } from "./parts.ts";
 

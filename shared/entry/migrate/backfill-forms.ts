@@ -5,11 +5,15 @@
 
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { formsOf } from "../index/entry-keys.ts";
-import { entriesSince, scanEntries } from "../index/scan-entries.ts";
-import { hasForms, nameOfToken, parseKey } from "../model/index-keys.ts";
-import { namedEntry } from "../model/names.ts";
-import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
+import { entriesSince, formsOf, scanEntries } from "../index/index.ts";
+import {
+  hasForms,
+  type LoadedEntry,
+  namedEntry,
+  nameOfToken,
+  type OrbContext,
+  parseKey,
+} from "../model/index.ts";
 import { backfillKeys, type MissingKey } from "./backfill.ts";
 
 /** Entries whose values of a unique field differ as written, but are the same after normalization. */

@@ -7,15 +7,21 @@ import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { inBatches } from "../index/batches.ts";
-import { entryKeys, readReservations } from "../index/entry-keys.ts";
-import { isOrderedKey, isUniqueKey, parseKey } from "../model/index-keys.ts";
-import { keyMessages, lateMarks } from "../model/key-messages.ts";
-import { guard } from "../model/messages.ts";
-import { namedEntry } from "../model/names.ts";
-import { type LoadedEntry, type OrbContext, parseEntry } from "../model/resolve.ts";
-import { effective } from "../model/snapshot.ts";
-import { retryOnConflict } from "../write/retry.ts";
+import { entryKeys, inBatches, readReservations } from "../index/index.ts";
+import {
+  effective,
+  guard,
+  isOrderedKey,
+  isUniqueKey,
+  keyMessages,
+  type LoadedEntry,
+  lateMarks,
+  namedEntry,
+  type OrbContext,
+  parseEntry,
+  parseKey,
+} from "../model/index.ts";
+import { retryOnConflict } from "../write/index.ts";
 
 /** Maximum messages in one atomic batch: fewer than the 1,000 that a batch holds, because guards come in addition. */
 const BATCH = 900;

@@ -5,29 +5,29 @@
  */
 import { system } from "../../access/actor.ts";
 import type { CompiledField } from "../../definition/compile.ts";
-import { splitItems } from "../../definition/names/split.ts";
+import { splitItems } from "../../definition/names/index.ts";
 import { valueFault } from "../../definition/validate.ts";
 import { KEY, keyOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { equal, isObject } from "../../kernel/json.ts";
 import { Conflict } from "../../store/types.ts";
-import { publishedOf, storedPublished } from "../index/entry-keys.ts";
-import { scanEntries } from "../index/scan-entries.ts";
-import { publishMessages } from "../index/schedules.ts";
-import { knownValues } from "../model/known.ts";
-import { namedEntry, withNames, withStoredValue } from "../model/names.ts";
-import { loadEntry, type OrbContext, type StoredEntry } from "../model/resolve.ts";
+import { publishedOf, publishMessages, scanEntries, storedPublished } from "../index/index.ts";
 import {
   type EntrySnapshot,
   effective,
   hasDraft,
+  knownValues,
+  loadEntry,
+  namedEntry,
+  type OrbContext,
   type RevisionState,
+  type StoredEntry,
   type StoredSnapshot,
-} from "../model/snapshot.ts";
-import { changeEntry } from "../write/change.ts";
-import type { Decision, State } from "../write/change-write.ts";
-import { statusOf } from "../write/update.ts";
+  withNames,
+  withStoredValue,
+} from "../model/index.ts";
+import { changeEntry, type Decision, type State, statusOf } from "../write/index.ts";
 import { inParallel } from "./parallel.ts";
 import { addLoss, type LossyEntries } from "./publishing.ts";
 import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";

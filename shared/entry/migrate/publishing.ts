@@ -8,17 +8,31 @@ import type { Fault } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
-import { ahead } from "../index/batches.ts";
-import { formsBefore, storedPublished } from "../index/entry-keys.ts";
-import { entriesSince, scanEntries } from "../index/scan-entries.ts";
-import { cancelMessages } from "../index/schedules.ts";
-import { isUniqueKey, isWordKey, nameOfToken, parseKey } from "../model/index-keys.ts";
-import { storedInput } from "../model/known.ts";
-import { namedEntry, namesWithValue, unconverted, withNames } from "../model/names.ts";
-import { nullIfMissing, type OrbContext, type StoredEntry } from "../model/resolve.ts";
-import type { StoredSnapshot } from "../model/snapshot.ts";
-import { neededFaults } from "../values/needed.ts";
-import { fenced, moveEntries } from "../write/move.ts";
+import {
+  ahead,
+  cancelMessages,
+  entriesSince,
+  formsBefore,
+  scanEntries,
+  storedPublished,
+} from "../index/index.ts";
+import {
+  isUniqueKey,
+  isWordKey,
+  namedEntry,
+  nameOfToken,
+  namesWithValue,
+  nullIfMissing,
+  type OrbContext,
+  parseKey,
+  type StoredEntry,
+  type StoredSnapshot,
+  storedInput,
+  unconverted,
+  withNames,
+} from "../model/index.ts";
+import { neededFaults } from "../values/index.ts";
+import { fenced, moveEntries } from "../write/index.ts";
 import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "./backfill.ts";
 import { inOrder } from "./parallel.ts";
 

@@ -4,10 +4,17 @@ import { AppError } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages, untilWritten } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
-import { withNames, withStoredNames } from "../model/names.ts";
-import { addressIn, nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
-import { needsReseal, resealValues } from "../model/sealing.ts";
-import { snapshotOf } from "../model/snapshot.ts";
+import {
+  addressIn,
+  needsReseal,
+  nullIfMissing,
+  type OrbContext,
+  resealValues,
+  schemaOf,
+  snapshotOf,
+  withNames,
+  withStoredNames,
+} from "../model/index.ts";
 
 const VERSIONS_PER_READ = 200;
 

@@ -7,19 +7,22 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
-import { definitionFor } from "../../definition/stored/live.ts";
+import { definitionFor } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { entryKeys } from "../index/entry-keys.ts";
-import { scanEntries } from "../index/scan-entries.ts";
-import { publishMessages } from "../index/schedules.ts";
-import { secretOf } from "../model/index-keys.ts";
-import { namedEntry } from "../model/names.ts";
-import { type LoadedEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
-import { needsReseal, resealValues } from "../model/sealing.ts";
-import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
-import { changeEntry } from "../write/change.ts";
-import { statusOf } from "../write/update.ts";
+import { entryKeys, publishMessages, scanEntries } from "../index/index.ts";
+import {
+  type EntrySnapshot,
+  hasDraft,
+  type LoadedEntry,
+  namedEntry,
+  needsReseal,
+  type OrbContext,
+  resealValues,
+  schemaOf,
+  secretOf,
+} from "../model/index.ts";
+import { changeEntry, statusOf } from "../write/index.ts";
 import { backfillForms } from "./backfill-forms.ts";
 import { rekeyVersions } from "./rekey-versions.ts";
 

@@ -6,27 +6,47 @@
 import { system } from "../../access/actor.ts";
 import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { splitItems } from "../../definition/names/split.ts";
+import { splitItems } from "../../definition/names/index.ts";
 import { ruleFaults } from "../../definition/rule.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
-import { storedPublished, withReservations } from "../index/entry-keys.ts";
-import { checkTargets } from "../index/references.ts";
-import { scanEntries } from "../index/scan-entries.ts";
-import { publishMessages } from "../index/schedules.ts";
-import { indexKeysOf, isUniqueKey, nameOfToken, parseKey } from "../model/index-keys.ts";
-import { storedInput } from "../model/known.ts";
-import { madeWithout, namedEntry, withNames, withStoredNames } from "../model/names.ts";
-import { loadEntry, type OrbContext, type StoredEntry } from "../model/resolve.ts";
-import { type EntrySnapshot, effective, hasDraft, type StoredSnapshot } from "../model/snapshot.ts";
-import { neededFaults } from "../values/needed.ts";
-import { commit } from "../write/commit.ts";
-import { type NewEntryWrite, planNew } from "../write/create.ts";
-import { deleteEntry } from "../write/delete.ts";
-import { restoreEntry, unpublishEntry } from "../write/lifecycle.ts";
-import { retryOnConflict } from "../write/retry.ts";
-import { updateEntry } from "../write/update.ts";
+import {
+  checkTargets,
+  publishMessages,
+  scanEntries,
+  storedPublished,
+  withReservations,
+} from "../index/index.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  hasDraft,
+  indexKeysOf,
+  isUniqueKey,
+  loadEntry,
+  madeWithout,
+  namedEntry,
+  nameOfToken,
+  type OrbContext,
+  parseKey,
+  type StoredEntry,
+  type StoredSnapshot,
+  storedInput,
+  withNames,
+  withStoredNames,
+} from "../model/index.ts";
+import { neededFaults } from "../values/index.ts";
+import {
+  commit,
+  deleteEntry,
+  type NewEntryWrite,
+  planNew,
+  restoreEntry,
+  retryOnConflict,
+  unpublishEntry,
+  updateEntry,
+} from "../write/index.ts";
 import { inParallel } from "./parallel.ts";
 import { addLoss, type LossyEntries } from "./publishing.ts";
 import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";

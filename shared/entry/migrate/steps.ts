@@ -4,8 +4,8 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import type { Home } from "../../store/subjects.ts";
-import { entriesSince } from "../index/scan-entries.ts";
-import { type OrbContext, type StoredEntry, schemaOf } from "../model/resolve.ts";
+import { entriesSince } from "../index/index.ts";
+import { type OrbContext, type StoredEntry, schemaOf } from "../model/index.ts";
 
 /** A step, and the definitions before and after it. */
 export interface StepOf {

@@ -9,8 +9,7 @@ import {
   type CompiledSchema,
   withoutFields,
 } from "../../definition/compile.ts";
-import type { FieldAccess } from "../../definition/document/access.ts";
-import type { ReferenceTarget } from "../../definition/document/targets.ts";
+import type { FieldAccess, ReferenceTarget } from "../../definition/document/index.ts";
 import { KEY, leavesOf, membersOf, objectsIn, TYPE, type Values, withNested } from "../../definition/walk.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { unescapeSegment } from "../../kernel/faults.ts";

@@ -11,9 +11,9 @@
  */
 import { base64url } from "jose";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { Json } from "../../definition/fields/index.ts";
-import { isBlankForm } from "../../definition/fields/parts/unique-form.ts";
+import { isBlankForm } from "../../definition/fields/parts/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { allFields, fieldsNamed, type Leaf, leavesOf, referenceTargets } from "../../definition/walk.ts";
 import type { Config } from "../../deps.ts";

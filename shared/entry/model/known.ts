@@ -1,5 +1,5 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { currentPointer } from "../../definition/document/targets.ts";
+import { currentPointer } from "../../definition/document/index.ts";
 import {
   KEY,
   leavesOf,

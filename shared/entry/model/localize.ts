@@ -1,5 +1,5 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { canonicalLanguage, MARKET } from "../../definition/document/ids.ts";
+import { canonicalLanguage, MARKET } from "../../definition/document/index.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import { lookUpLanguage, parseAcceptLanguage } from "../../definition/languages.ts";
 import type { Values } from "../../definition/validate.ts";

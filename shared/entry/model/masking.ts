@@ -1,5 +1,5 @@
 import type { CompiledField } from "../../definition/compile.ts";
-import { MASK } from "../../definition/document/mask.ts";
+import { MASK } from "../../definition/document/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf, replaceLeaves } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";

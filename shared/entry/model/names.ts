@@ -4,11 +4,15 @@
  * for schemas without renames and changes of type.
  */
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import { keyOfRef } from "../../definition/document/targets.ts";
-import type { Conversion } from "../../definition/names/forms.ts";
-import type { MadeField } from "../../definition/names/made.ts";
-import { moveValues } from "../../definition/names/moved.ts";
-import { type ConversionBudget, conversionBudget, shown } from "../../definition/names/ruled.ts";
+import { keyOfRef } from "../../definition/document/index.ts";
+import {
+  type Conversion,
+  type ConversionBudget,
+  conversionBudget,
+  type MadeField,
+  moveValues,
+  shown,
+} from "../../definition/names/index.ts";
 import { entryPath } from "../../definition/rich-text.ts";
 import { valueFault } from "../../definition/validate.ts";
 import { TYPE } from "../../definition/walk.ts";

@@ -1,6 +1,6 @@
 /** What an import may say about an entry that came from elsewhere, although the platform otherwise sets it. */
-import { STATUSES, type Status } from "../../definition/document/lifecycle.ts";
-import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
+import { STATUSES, type Status } from "../../definition/document/index.ts";
+import { normaliseInstant } from "../../definition/fields/parts/index.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { joinNames, MOMENT_FORM } from "../../kernel/faults.ts";
 

@@ -1,5 +1,5 @@
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import {

@@ -1,6 +1,6 @@
 /** Encryption of sensitive values. Values are decrypted only to index, compare or reveal them. */
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { MASK } from "../../definition/document/mask.ts";
+import { MASK } from "../../definition/document/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import {
   counterpart,

@@ -2,7 +2,7 @@
  * Each write appends a complete revision of the entry (a snapshot) to the entry's log. The last snapshot is the truth:
  * readers compare published copies, index messages and schedules with it.
  */
-import type { Status } from "../../definition/document/lifecycle.ts";
+import type { Status } from "../../definition/document/index.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { maskValues, type Secrets } from "./masking.ts";
 

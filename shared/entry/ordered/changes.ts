@@ -3,12 +3,11 @@
  * log, and replace its root (the message that lists the index's pages).
  */
 import type { Fence } from "../../definition/live-orb.ts";
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { LOG_START, streams, subjects } from "../../store/subjects.ts";
 import type { Append, Store, StoredMessage } from "../../store/types.ts";
-import { GONE_SECONDS } from "../model/messages.ts";
-import { changeIn } from "../model/ordered-value.ts";
+import { changeIn, GONE_SECONDS } from "../model/index.ts";
 import { lost } from "./lost.ts";
 import { type OrderedField, type Pair, REMOVED } from "./pages.ts";
 

@@ -3,15 +3,15 @@
  * changes. But a writer may stop or crash before it has moved the last ones, and the next reader would then have to read
  * them all, or do without the index.
  */
-import { homeKey } from "../../definition/document/home.ts";
-import { definitionFor, publishedDefinitions } from "../../definition/stored/live.ts";
+import { homeKey } from "../../definition/document/index.ts";
+import { definitionFor, publishedDefinitions } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
-import { feedSubject } from "../../store/broker/provision.ts";
+import { feedSubject } from "../../store/broker/index.ts";
 import { parsedHome, streams, subjects } from "../../store/subjects.ts";
 import type { Subscription } from "../../store/types.ts";
-import { readPage } from "../index/scan.ts";
-import { nullIfMissing, type OrbContext } from "../model/resolve.ts";
+import { readPage } from "../index/index.ts";
+import { nullIfMissing, type OrbContext } from "../model/index.ts";
 import type { OrderedField } from "./pages.ts";
 import { indexesOf } from "./remove.ts";
 import { LONG_LOG, shortenLog } from "./upkeep.ts";

@@ -1,9 +1,8 @@
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
-import { inBatches } from "../index/batches.ts";
-import { orderedKey } from "../model/index-keys.ts";
-import { parseEntry } from "../model/resolve.ts";
+import { inBatches } from "../index/index.ts";
+import { orderedKey, parseEntry } from "../model/index.ts";
 import type { OrderedField, Pair } from "./pages.ts";
 
 /**

@@ -9,9 +9,8 @@ import { SMALL_BYTES } from "../../store/budget.ts";
 import { readNewer } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Page, Store, StoredMessage } from "../../store/types.ts";
-import { readPage } from "../index/scan.ts";
-import { changeIn } from "../model/ordered-value.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+import { readPage } from "../index/index.ts";
+import { changeIn, nullIfMissing } from "../model/index.ts";
 import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**

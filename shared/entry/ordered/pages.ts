@@ -15,7 +15,7 @@
  * The pair with the entry's current value is never missing: it is in a page, in the root or in the log.
  */
 import type { Home } from "../../store/subjects.ts";
-import type { OrderedValue } from "../model/ordered-value.ts";
+import type { OrderedValue } from "../model/index.ts";
 
 /** Identifies an ordered index. */
 export interface OrderedField extends Home {

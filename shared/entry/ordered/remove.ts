@@ -3,7 +3,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Fence } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { WORDS } from "../model/word-keys.ts";
+import { WORDS } from "../model/index.ts";
 import { writeRemovedRoot } from "./changes.ts";
 import type { OrderedField } from "./pages.ts";
 

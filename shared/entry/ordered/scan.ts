@@ -3,7 +3,7 @@
  */
 import { retryEach } from "../../kernel/retry.ts";
 import type { Consistency, Store } from "../../store/types.ts";
-import type { OrderedValue } from "../model/ordered-value.ts";
+import type { OrderedValue } from "../model/index.ts";
 import { type OpenedIndex, openIndex, tooFast, WHILE_COMPACTED } from "./open.ts";
 import {
   comparePairs,

@@ -7,9 +7,8 @@
  */
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type StoredMessage } from "../../store/types.ts";
-import { readPage } from "../index/scan.ts";
-import { changeIn } from "../model/ordered-value.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+import { readPage } from "../index/index.ts";
+import { changeIn, nullIfMissing } from "../model/index.ts";
 import { changesOf, freedPages, writeRoot } from "./changes.ts";
 import type { Compaction } from "./compact.ts";
 import { comparePairs, type Pair } from "./pages.ts";

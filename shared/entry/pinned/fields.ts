@@ -1,6 +1,6 @@
 /** Finds what the fields of an earlier revision of a definition are in the live one. */
 import { type CompiledField, type CompiledSchema, withoutFields } from "../../definition/compile.ts";
-import { keyOfRef, targetKey } from "../../definition/document/targets.ts";
+import { keyOfRef, targetKey } from "../../definition/document/index.ts";
 import { allFields, fieldsNamed, TYPE, withNested } from "../../definition/walk.ts";
 
 /** The schema of an earlier revision, and the same one in the live definition. */

@@ -8,19 +8,23 @@ import {
   type CompiledSchema,
   compileOrb,
 } from "../../definition/compile.ts";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { pinnedNames } from "../../definition/names/resolve.ts";
-import { findRevision, type OrbHead, orbHead } from "../../definition/stored/history.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
-import { requireReadable } from "../../definition/stored/readable.ts";
+import { pinnedNames } from "../../definition/names/index.ts";
+import {
+  findRevision,
+  liveOrb,
+  type OrbHead,
+  orbHead,
+  requireReadable,
+} from "../../definition/stored/index.ts";
 import { allFields } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap, PerHost } from "../../kernel/bounded-map.ts";
 import { AppError, type Fault, invalidParameters, notFound } from "../../kernel/errors.ts";
 import { equal } from "../../kernel/json.ts";
-import type { VisibleEntry } from "../index/visible.ts";
-import type { OrbContext } from "../model/resolve.ts";
+import type { VisibleEntry } from "../index/index.ts";
+import type { OrbContext } from "../model/index.ts";
 import { counterpartOf, isComparable, isSameField, namedAsOld, oldView, type SchemaPair } from "./fields.ts";
 import { asOldFault, type Positions } from "./paths.ts";
 import { type EntryValues, shownAsOld, toOld } from "./values.ts";

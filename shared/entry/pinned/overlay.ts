@@ -10,7 +10,7 @@ import type { CompiledField, CompiledSchema } from "../../definition/compile.ts"
 import { MAX_ITEMS } from "../../definition/validate.ts";
 import { KEY, keyOf, membersOf, TYPE } from "../../definition/walk.ts";
 import { canonical, equal, isObject } from "../../kernel/json.ts";
-import { levelsOf } from "../model/fields.ts";
+import { levelsOf } from "../model/index.ts";
 
 /** What a change would lose, or what it must say so that nothing is lost. */
 export interface Loss {

@@ -4,9 +4,8 @@
  */
 import { type Actor, accountBehind, actorId, tokenIdOf } from "../../access/actor.ts";
 import { PLATFORM_REALM, requireOperator } from "../../access/authorize.ts";
-import { NAME_LIMITS, namesOf, namesOfTokens } from "../../access/naming/names.ts";
-import { exists, orbHead } from "../../definition/stored/history.ts";
-import { liveRecord } from "../../definition/stored/live-record.ts";
+import { NAME_LIMITS, namesOf, namesOfTokens } from "../../access/naming/index.ts";
+import { exists, liveRecord, orbHead } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { PerHost } from "../../kernel/bounded-map.ts";
 import { notFound } from "../../kernel/errors.ts";
@@ -14,7 +13,7 @@ import { sha256 } from "../../kernel/ids.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import type { OrbContext } from "../model/resolve.ts";
+import type { OrbContext } from "../model/index.ts";
 
 /** Days after its last use in which a use is still listed. */
 export const USED_DAYS = 90;

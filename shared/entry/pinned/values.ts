@@ -1,11 +1,16 @@
 /** Takes the values of entries from the shape of the live definition to that of an earlier revision, and back. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { currentPointer } from "../../definition/document/targets.ts";
+import { currentPointer } from "../../definition/document/index.ts";
 import { allFields, leavesOf, replaceLeaves, type Values } from "../../definition/walk.ts";
 import { equal, isObject } from "../../kernel/json.ts";
-import { ofFields } from "../model/fields.ts";
-import { storedInput, withPointers } from "../model/known.ts";
-import { withMarks, withNames, withStoredNames } from "../model/names.ts";
+import {
+  ofFields,
+  storedInput,
+  withMarks,
+  withNames,
+  withPointers,
+  withStoredNames,
+} from "../model/index.ts";
 import { counterpartOf, oldView, type SchemaPair } from "./fields.ts";
 
 export type EntryValues = Readonly<Record<string, unknown>>;

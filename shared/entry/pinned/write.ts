@@ -9,12 +9,17 @@ import { allFields, leavesOf, rootOf, TYPE, type Values, withNested } from "../.
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { escapeSegment, Faults, pointer, unescapeSegment } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
-import { levelsOf, ofFields, permittedIn, readableIn } from "../model/fields.ts";
-import { storedInput } from "../model/known.ts";
-import { holdsMask } from "../values/admitted.ts";
-import { type Localization, mergeValues } from "../values/input.ts";
-import { mergedValue, patchedField } from "../values/patched.ts";
-import { rightsIn, type Sender, WRITE_ONLY } from "../values/rights.ts";
+import { levelsOf, ofFields, permittedIn, readableIn, storedInput } from "../model/index.ts";
+import {
+  holdsMask,
+  type Localization,
+  mergedValue,
+  mergeValues,
+  patchedField,
+  rightsIn,
+  type Sender,
+  WRITE_ONLY,
+} from "../values/index.ts";
 import { counterpartOf, isSameField, oldByNow, oldView, type SchemaPair } from "./fields.ts";
 import { isSame, type Loss, type Overlay, overlay } from "./overlay.ts";
 import { asOldFault, type Positions } from "./paths.ts";

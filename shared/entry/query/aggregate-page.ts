@@ -3,7 +3,7 @@
  * results, and the next request continues from there.
  */
 import type { Deps } from "../../deps.ts";
-import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/cursor.ts";
+import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/index.ts";
 import { type Aggregation, Totals, tooManyGroups } from "./aggregate.ts";
 import { candidatesOf } from "./candidates.ts";
 import { hiddenPosition, type ListPage } from "./cut.ts";

@@ -16,8 +16,7 @@ import {
 } from "../../kernel/decimal.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { clip, joinNames } from "../../kernel/faults.ts";
-import { indexKind } from "../model/index-keys.ts";
-import type { Choice } from "../model/localize.ts";
+import { type Choice, indexKind } from "../model/index.ts";
 import { type FilterInput, plainValue, type SortValue } from "./filter.ts";
 import { type ParameterReader, type Subject, subjectOf } from "./parameters.ts";
 

@@ -4,10 +4,15 @@ import type { Json } from "../../definition/fields/index.ts";
 import type { Deps } from "../../deps.ts";
 import { REQUEST_ENTRIES, SMALL_BYTES } from "../../store/budget.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
-import { type IndexEntry, readPage } from "../index/scan.ts";
-import { mostScattered, readWhole } from "../index/whole.ts";
-import { equalityToken, indexKind, isIndexed, listedForms, uniqueTokens } from "../model/index-keys.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+import { type IndexEntry, mostScattered, readPage, readWhole } from "../index/index.ts";
+import {
+  equalityToken,
+  indexKind,
+  isIndexed,
+  listedForms,
+  nullIfMissing,
+  uniqueTokens,
+} from "../model/index.ts";
 import {
   type Condition,
   isGroup,

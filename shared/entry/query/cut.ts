@@ -3,7 +3,7 @@ import type { CompiledField } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { open, seal } from "../../kernel/seal.ts";
 import { READ_BYTES } from "../../store/budget.ts";
-import { type Position, readCursor, refusedCursor, writeCursor } from "../model/cursor.ts";
+import { type Position, readCursor, refusedCursor, writeCursor } from "../model/index.ts";
 import type { GroupResult } from "./aggregate.ts";
 import type { Explanation } from "./candidates.ts";
 import type { Collection, Match } from "./matching.ts";

@@ -1,18 +1,22 @@
 import { LONGEST_TEXT } from "../../collation/keys.ts";
 import type { CompiledField } from "../../definition/compile.ts";
-import { idIn } from "../../definition/document/targets.ts";
+import { idIn } from "../../definition/document/index.ts";
 import type { FieldType, FilterOperator, Json } from "../../definition/fields/index.ts";
-import { areaIn, distance, type Point, pointIn } from "../../definition/fields/parts/geo.ts";
-import { compareScalars } from "../../definition/fields/parts/type.ts";
-import { AREAS } from "../../definition/types/traits.ts";
+import {
+  areaIn,
+  compareScalars,
+  distance,
+  type Point,
+  pointIn,
+} from "../../definition/fields/parts/index.ts";
+import { AREAS } from "../../definition/types/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
 import { searchFor } from "../../kernel/search.ts";
 import { caseless } from "../../kernel/words.ts";
 import type { ReadBudget } from "../../store/budget.ts";
-import { type Choice, lacksLanguage, presentLeaves, resolveField } from "../model/localize.ts";
-import { sortedText } from "../model/ordered-value.ts";
+import { type Choice, lacksLanguage, presentLeaves, resolveField, sortedText } from "../model/index.ts";
 import {
   type Condition,
   isGroup,

@@ -6,12 +6,11 @@ import {
   type IndexScan,
   type IndexWindow,
   readPage,
+  readSmall,
   type ScanStart,
   scanInOrder,
-} from "../index/scan.ts";
-import { readSmall } from "../index/whole.ts";
-import { type Position, positionAt } from "../model/cursor.ts";
-import { nullIfMissing } from "../model/resolve.ts";
+} from "../index/index.ts";
+import { nullIfMissing, type Position, positionAt } from "../model/index.ts";
 import type { ValueIndex } from "./candidates.ts";
 import { cut, endedEarly, fitting, type ListPage } from "./cut.ts";
 import { CHUNK, type Collection, type Listed, type Match, readMatching } from "./matching.ts";

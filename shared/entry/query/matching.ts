@@ -1,14 +1,10 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
-import { inBatches } from "../index/batches.ts";
-import { type IndexEntry, readPlaces } from "../index/scan.ts";
-import { isCounted } from "../listed/pages.ts";
-import { scanLive } from "../listed/scan.ts";
-import { openLiveTended, tendPassed } from "../listed/upkeep.ts";
-import type { Position } from "../model/cursor.ts";
-import type { Choice } from "../model/localize.ts";
-import type { OrderedField } from "../ordered/pages.ts";
+import { type IndexEntry, inBatches, readPlaces } from "../index/index.ts";
+import { isCounted, openLiveTended, scanLive, tendPassed } from "../listed/index.ts";
+import type { Choice, Position } from "../model/index.ts";
+import type { OrderedField } from "../ordered/index.ts";
 import { candidatesOf, type Tally } from "./candidates.ts";
 import { type FilterInput, matches } from "./filter.ts";
 import type { ListQuery } from "./query.ts";

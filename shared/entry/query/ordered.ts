@@ -1,13 +1,10 @@
 /** Reads lists in the order of a field that has an ordered index. */
 
-import { distance, type Point, pointInText, ring } from "../../definition/fields/parts/geo.ts";
+import { distance, type Point, pointInText, ring } from "../../definition/fields/parts/index.ts";
 import type { Deps } from "../../deps.ts";
-import type { IndexEntry } from "../index/scan.ts";
-import { type Position, positionAt } from "../model/cursor.ts";
-import type { OrderedValue } from "../model/ordered-value.ts";
-import type { OpenedIndex } from "../ordered/open.ts";
-import type { OrderedField } from "../ordered/pages.ts";
-import { type Edge, type Range, scanOrdered } from "../ordered/scan.ts";
+import type { IndexEntry } from "../index/index.ts";
+import { type OrderedValue, type Position, positionAt } from "../model/index.ts";
+import { type Edge, type OpenedIndex, type OrderedField, type Range, scanOrdered } from "../ordered/index.ts";
 import { sortValues } from "./filter.ts";
 import type { ListStep } from "./list-scan.ts";
 import { CHUNK, type Collection } from "./matching.ts";

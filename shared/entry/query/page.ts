@@ -4,7 +4,7 @@
  */
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
-import { type Position, refusedCursor } from "../model/cursor.ts";
+import { type Position, refusedCursor } from "../model/index.ts";
 import { aggregatePage } from "./aggregate-page.ts";
 import { type Candidates, candidatesOf, hasIndex, idsTellTime, withTargets } from "./candidates.ts";
 import { type ListPage, positionIn, signatureOf } from "./cut.ts";

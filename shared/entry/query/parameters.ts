@@ -1,14 +1,19 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { ENTRY_PROPERTIES, isEntryId } from "../../definition/document/ids.ts";
-import type { ReferenceTarget } from "../../definition/document/targets.ts";
+import { ENTRY_PROPERTIES, isEntryId, type ReferenceTarget } from "../../definition/document/index.ts";
 import {
   FIELD_TYPES,
   type FieldType,
   type FilterOperator,
   type Json,
 } from "../../definition/fields/index.ts";
-import { characters } from "../../definition/fields/parts/characters.ts";
-import { type Circle, circleIn, type Point, readBox, readNear } from "../../definition/fields/parts/geo.ts";
+import {
+  type Circle,
+  characters,
+  circleIn,
+  type Point,
+  readBox,
+  readNear,
+} from "../../definition/fields/parts/index.ts";
 import { fieldsNamed } from "../../definition/walk.ts";
 import { clip, joinNames } from "../../kernel/faults.ts";
 

@@ -1,11 +1,10 @@
 /** Parses query parameters of lists and single entries. Reports all errors in one response. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import type { ReferenceTarget } from "../../definition/document/targets.ts";
+import type { ReferenceTarget } from "../../definition/document/index.ts";
 import { fieldsNamed } from "../../definition/walk.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
 import { clip, escapeSegment, Faults, joinNames, knownParameters } from "../../kernel/faults.ts";
-import { isLocale, isMarket } from "../model/localize.ts";
-import { RICH_TEXT_FORMS } from "../model/rich.ts";
+import { isLocale, isMarket, RICH_TEXT_FORMS } from "../model/index.ts";
 import { type Aggregation, aggregateName, readAggregation } from "./aggregate.ts";
 import { FILTER_LIMITS, filterPath, readFilters } from "./groups.ts";
 import {

@@ -1,17 +1,23 @@
 /** Converts the conditions of a query into ranges of ordered indexes. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { Json } from "../../definition/fields/index.ts";
-import { type Area, areaIn, rangesOf } from "../../definition/fields/parts/geo.ts";
-import { AREAS } from "../../definition/types/traits.ts";
+import { type Area, areaIn, rangesOf } from "../../definition/fields/parts/index.ts";
+import { AREAS } from "../../definition/types/index.ts";
 import type { Deps } from "../../deps.ts";
-import type { IndexEntry } from "../index/scan.ts";
-import { type OrderedValue, SORTED_CHARACTERS, sortedText } from "../model/ordered-value.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { type OpenedIndex, openIndex } from "../ordered/open.ts";
-import { compareValues, type OrderedField } from "../ordered/pages.ts";
-import { type Edge, pairsBetween, type Range, scanOrdered } from "../ordered/scan.ts";
-import { tendIndex } from "../ordered/upkeep.ts";
+import type { IndexEntry } from "../index/index.ts";
+import { type OrbContext, type OrderedValue, SORTED_CHARACTERS, sortedText } from "../model/index.ts";
+import {
+  compareValues,
+  type Edge,
+  type OpenedIndex,
+  type OrderedField,
+  openIndex,
+  pairsBetween,
+  type Range,
+  scanOrdered,
+  tendIndex,
+} from "../ordered/index.ts";
 import { type Condition, isCondition, type SortKey, type Where } from "./parameters.ts";
 import type { ListQuery } from "./query.ts";
 

@@ -3,8 +3,8 @@
  * newest entries come first.
  */
 import type { Deps } from "../../deps.ts";
-import type { IndexEntry } from "../index/scan.ts";
-import { type Position, positionAt } from "../model/cursor.ts";
+import type { IndexEntry } from "../index/index.ts";
+import { type Position, positionAt } from "../model/index.ts";
 import { bySearch, candidatesOf, hasIndex } from "./candidates.ts";
 import { rankOf } from "./filter.ts";
 import type { ListStep } from "./list-scan.ts";

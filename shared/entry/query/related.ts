@@ -1,12 +1,11 @@
 /** Conditions on fields of referenced entries: `filter[venue.city]=Oslo`, `filter[venue.country.name]=Norway`. */
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { homeKey, schemaToken } from "../../definition/document/home.ts";
-import { pointerIn, targetKey } from "../../definition/document/targets.ts";
+import { homeKey, pointerIn, schemaToken, targetKey } from "../../definition/document/index.ts";
 import { fieldsNamed } from "../../definition/walk.ts";
 import { clip } from "../../kernel/faults.ts";
 import { REQUEST_ENTRIES, type ReadBudget } from "../../store/budget.ts";
-import { inBatches } from "../index/batches.ts";
-import type { Choice } from "../model/localize.ts";
+import { inBatches } from "../index/index.ts";
+import type { Choice } from "../model/index.ts";
 import { type FilterInput, matches, valuesIn } from "./filter.ts";
 import {
   type Condition,

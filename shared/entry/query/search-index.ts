@@ -1,16 +1,16 @@
 /** Uses the word index of a schema to find the entries that may match a search. */
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { WORDS } from "../model/word-keys.ts";
-import type { OrderedField } from "../ordered/pages.ts";
-import { tendIndex } from "../ordered/upkeep.ts";
+import { WORDS } from "../model/index.ts";
 import {
   eachTermIn,
   type OpenedWords,
+  type OrderedField,
   openWords,
   postingsBetween,
   type TermRange,
-} from "../ordered/word-scan.ts";
+  tendIndex,
+} from "../ordered/index.ts";
 import type { Search } from "./parameters.ts";
 import { isWaiting, type OrderedContext } from "./ranges.ts";
 import { BEST_POINTS, pointsOf } from "./search.ts";

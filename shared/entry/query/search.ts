@@ -2,7 +2,7 @@
 import type { CompiledField } from "../../definition/compile.ts";
 import { searchedWords, wordsOf } from "../../kernel/words.ts";
 import type { ReadBudget } from "../../store/budget.ts";
-import { searchText } from "../model/word-keys.ts";
+import { searchText } from "../model/index.ts";
 import { type ParameterReader, QUERY_LIMITS, type Search } from "./parameters.ts";
 
 /** Parses `search`. Returns an empty list if the parameter is invalid. */

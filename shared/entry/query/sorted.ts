@@ -7,8 +7,8 @@
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { isToken, MODULE_TOKENS, parsedHome } from "../../store/subjects.ts";
-import type { IndexEntry } from "../index/scan.ts";
-import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/cursor.ts";
+import type { IndexEntry } from "../index/index.ts";
+import { LONGEST_CURSOR, type Position, positionAt, refusedCursor, writeCursor } from "../model/index.ts";
 import { fitting, hiddenPosition, type ListPage } from "./cut.ts";
 import { compareRanked, type SortPosition, sortValues } from "./filter.ts";
 import { type Collection, type Match, placesFor, readAll, readMatching, type Wanted } from "./matching.ts";

@@ -1,9 +1,8 @@
 /** Implements the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
 import { mayWith, type Principal, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
-import { isEntryId } from "../../definition/document/ids.ts";
-import { type Pointer, pointerIn, targetKey } from "../../definition/document/targets.ts";
-import { usableOrb } from "../../definition/stored/live.ts";
+import { isEntryId, type Pointer, pointerIn, targetKey } from "../../definition/document/index.ts";
+import { usableOrb } from "../../definition/stored/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
@@ -11,18 +10,17 @@ import { AppError } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
-import { inBatches } from "../index/batches.ts";
 import {
-  type WantedEntry,
+  inBatches,
   presentEntry,
   type RuntimeEntry,
   readLive,
   seenBy,
   type VisibleEntry,
-} from "../index/visible.ts";
-import { viewKey } from "../model/fields.ts";
-import { type Choice, choose, presentField, presentLeaves } from "../model/localize.ts";
-import type { PinnedRequest } from "../pinned/orb.ts";
+  type WantedEntry,
+} from "../index/index.ts";
+import { type Choice, choose, presentField, presentLeaves, viewKey } from "../model/index.ts";
+import type { PinnedRequest } from "../pinned/index.ts";
 
 export interface Expansion {
   fields: readonly CompiledField[];

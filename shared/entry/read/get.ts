@@ -1,29 +1,36 @@
 import type { Actor } from "../../access/actor.ts";
 import { mayWith, type Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { isEntryId } from "../../definition/document/ids.ts";
+import { isEntryId } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import type { Consistency } from "../../store/types.ts";
-import { type EntryKey, holdsKey, ownerOf } from "../index/by-key.ts";
 import {
+  type EntryKey,
+  holdsKey,
   maskedRevision,
   newestRevision,
+  ownerOf,
   presentEntry,
   type RuntimeEntry,
   readLive,
   seenBy,
   type VisibleEntry,
-} from "../index/visible.ts";
-import { viewKey } from "../model/fields.ts";
-import type { Choice } from "../model/localize.ts";
-import { namedEntry, withNames } from "../model/names.ts";
-import { addressOf, loadEntry, type OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import type { PinnedRequest } from "../pinned/orb.ts";
-import type { OneQuery } from "../query/query.ts";
+} from "../index/index.ts";
+import {
+  addressOf,
+  type Choice,
+  type EntrySnapshot,
+  loadEntry,
+  namedEntry,
+  type OrbContext,
+  viewKey,
+  withNames,
+} from "../model/index.ts";
+import type { PinnedRequest } from "../pinned/index.ts";
+import type { OneQuery } from "../query/index.ts";
 import { entryAt } from "./at.ts";
 import { expandAll } from "./expand.ts";
 import type { Reading } from "./reading.ts";

@@ -4,24 +4,25 @@ import { PerHost } from "../../kernel/bounded-map.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
-import { readPage } from "../index/scan.ts";
 import {
   type ListedEntry,
   presentEntry,
   type RuntimeEntry,
   readEntries,
   readLive,
-} from "../index/visible.ts";
-import { countLive } from "../listed/scan.ts";
-import { liveIndexOf, openLiveTended, tendPassed } from "../listed/upkeep.ts";
-import type { Choice } from "../model/localize.ts";
-import { nullIfMissing } from "../model/resolve.ts";
-import type { PinnedRequest } from "../pinned/orb.ts";
-import { READ_LIMIT, Tally } from "../query/candidates.ts";
-import type { ListPage } from "../query/cut.ts";
-import type { Collection } from "../query/matching.ts";
-import { readListPage } from "../query/page.ts";
-import type { ListQuery } from "../query/query.ts";
+  readPage,
+} from "../index/index.ts";
+import { countLive, liveIndexOf, openLiveTended, tendPassed } from "../listed/index.ts";
+import { type Choice, nullIfMissing } from "../model/index.ts";
+import type { PinnedRequest } from "../pinned/index.ts";
+import {
+  type Collection,
+  type ListPage,
+  type ListQuery,
+  READ_LIMIT,
+  readListPage,
+  Tally,
+} from "../query/index.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
 import type { Reading } from "./reading.ts";
 import { targetsFor } from "./targets.ts";

@@ -3,11 +3,19 @@ import { requireOperator } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
-import { publishedOf } from "../index/entry-keys.ts";
-import { currentView } from "../model/known.ts";
-import { namedEntry, withNames } from "../model/names.ts";
-import { loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
-import { type EntrySnapshot, type EntryView, effective, entryView } from "../model/snapshot.ts";
+import { publishedOf } from "../index/index.ts";
+import {
+  currentView,
+  type EntrySnapshot,
+  type EntryView,
+  effective,
+  entryView,
+  loadEntry,
+  namedEntry,
+  type OrbContext,
+  schemaOf,
+  withNames,
+} from "../model/index.ts";
 import { entryAt, readMoment } from "./at.ts";
 
 export interface ManagedGet {

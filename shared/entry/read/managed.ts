@@ -1,27 +1,35 @@
 import type { Actor } from "../../access/actor.ts";
 import { type Principal, principalIn, requireOperator } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { type HomeKey, homeKey } from "../../definition/document/home.ts";
-import type { Status } from "../../definition/document/lifecycle.ts";
-import { STATUSES } from "../../definition/document/lifecycle.ts";
+import { type HomeKey, homeKey, STATUSES, type Status } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { type AppError, invalidParameters } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { readPage } from "../index/scan.ts";
-import { liveIndexOf } from "../listed/upkeep.ts";
-import { targetSchema } from "../model/fields.ts";
-import { currentView } from "../model/known.ts";
-import { choose } from "../model/localize.ts";
-import { withNames } from "../model/names.ts";
-import { nullIfMissing, type OrbContext, schemaOf } from "../model/resolve.ts";
-import { type EntryView, effective, entryView, snapshotOf } from "../model/snapshot.ts";
-import { Tally } from "../query/candidates.ts";
-import type { ListPage } from "../query/cut.ts";
-import type { Collection } from "../query/matching.ts";
-import { readListPage } from "../query/page.ts";
-import { type ListQuery, parseListQuery } from "../query/query.ts";
-import { relatedIn } from "../query/related.ts";
+import { readPage } from "../index/index.ts";
+import { liveIndexOf } from "../listed/index.ts";
+import {
+  choose,
+  currentView,
+  type EntryView,
+  effective,
+  entryView,
+  nullIfMissing,
+  type OrbContext,
+  schemaOf,
+  snapshotOf,
+  targetSchema,
+  withNames,
+} from "../model/index.ts";
+import {
+  type Collection,
+  type ListPage,
+  type ListQuery,
+  parseListQuery,
+  readListPage,
+  relatedIn,
+  Tally,
+} from "../query/index.ts";
 import { PastEntries, readMoment } from "./at.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";

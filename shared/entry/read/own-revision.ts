@@ -5,10 +5,18 @@
  */
 import type { Deps } from "../../deps.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { isOwnClaim, LIFETIME_SECONDS, type Replay, type RequestMark } from "../model/idempotency.ts";
-import { REQUEST, UNDOES } from "../model/messages.ts";
-import { withNames } from "../model/names.ts";
-import { type LoadedEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
+import {
+  isOwnClaim,
+  LIFETIME_SECONDS,
+  type LoadedEntry,
+  type OrbContext,
+  REQUEST,
+  type Replay,
+  type RequestMark,
+  schemaOf,
+  UNDOES,
+  withNames,
+} from "../model/index.ts";
 import { logOf } from "./revisions.ts";
 
 /** Number of later revisions among which a retry looks for its own: two, and those of attempts that were undone. */

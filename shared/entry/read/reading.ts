@@ -3,12 +3,10 @@
  * live lists use the same decision.
  */
 import { mayWith, type Principal, requireMay } from "../../access/authorize.ts";
-import type { EntryOperation } from "../../access/credentials/operations.ts";
+import type { EntryOperation } from "../../access/credentials/index.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { newestRevision, seenBy, type VisibleEntry } from "../index/visible.ts";
-import { comparableBy, readableBy } from "../model/fields.ts";
-import { addressOf, type OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
+import { newestRevision, seenBy, type VisibleEntry } from "../index/index.ts";
+import { addressOf, comparableBy, type EntrySnapshot, type OrbContext, readableBy } from "../model/index.ts";
 
 /** A caller who may read entries of a schema, though perhaps only their own. */
 export class Reading {

@@ -4,7 +4,7 @@ import { requireOperator } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { type EntrySnapshot, type StoredSnapshot, snapshotOf } from "../model/snapshot.ts";
+import { type EntrySnapshot, type StoredSnapshot, snapshotOf } from "../model/index.ts";
 
 /** Limits of the list. */
 export const RECENT = {

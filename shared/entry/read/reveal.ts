@@ -1,17 +1,20 @@
 import { audit } from "../../access/audit.ts";
 import { isOwn, type Principal, requireMay } from "../../access/authorize.ts";
-import { ADMINS_ONLY } from "../../definition/document/access.ts";
+import { ADMINS_ONLY } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
-import { publishedOf } from "../index/entry-keys.ts";
-import type { VisibleEntry } from "../index/visible.ts";
-import { ofFields } from "../model/fields.ts";
-import { knownValues } from "../model/known.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { schemaOf } from "../model/resolve.ts";
-import { openEverything } from "../model/sealing.ts";
-import { type EntrySnapshot, effective, type StoredValue } from "../model/snapshot.ts";
+import { publishedOf, type VisibleEntry } from "../index/index.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  knownValues,
+  type OrbContext,
+  ofFields,
+  openEverything,
+  type StoredValue,
+  schemaOf,
+} from "../model/index.ts";
 import type { Reading } from "./reading.ts";
 
 /**

@@ -2,9 +2,7 @@ import type { Actor } from "../../access/actor.ts";
 import { isOwn, may, mayOperate, principalIn, requireMay, requireScope } from "../../access/authorize.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { ADMINS_ONLY } from "../../definition/document/access.ts";
-import { type Operation, patch } from "../../definition/document/diff.ts";
-import { MASK } from "../../definition/document/mask.ts";
+import { ADMINS_ONLY, MASK, type Operation, patch } from "../../definition/document/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { counterpart, leavesOf, withNested } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
@@ -15,21 +13,26 @@ import { equal } from "../../kernel/json.ts";
 import { NumberedLog, nextPlace, placeAfter } from "../../store/numbered-log.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Place, StoredMessage } from "../../store/types.ts";
-import { ofFields, readableBy } from "../model/fields.ts";
-import { maskValues } from "../model/masking.ts";
-import { namedEntry, withNames } from "../model/names.ts";
-import { type LoadedEntry, loadEntry, type OrbContext, schemaOf } from "../model/resolve.ts";
 import {
   type EntrySnapshot,
   effective,
+  type LoadedEntry,
+  loadEntry,
+  maskValues,
+  namedEntry,
+  type OrbContext,
+  ofFields,
   type RevisionState,
+  readableBy,
   SCHEDULER,
   type StoredSnapshot,
   type StoredValue,
+  schemaOf,
   snapshotOf,
   visible,
-} from "../model/snapshot.ts";
-import type { PinnedRequest } from "../pinned/orb.ts";
+  withNames,
+} from "../model/index.ts";
+import type { PinnedRequest } from "../pinned/index.ts";
 
 export interface RevisionItem {
   revision: number;

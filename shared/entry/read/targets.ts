@@ -1,7 +1,7 @@
 import { mayWith, type Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import { readLive } from "../index/visible.ts";
-import { Targets } from "../query/related.ts";
+import { readLive } from "../index/index.ts";
+import { Targets } from "../query/index.ts";
 
 /**
  * Lets the filters of a list use the values of referenced entries. Excludes entries that are unpublished or that the

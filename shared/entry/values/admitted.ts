@@ -1,13 +1,11 @@
 /** Checks which fields a request sets. Fields that the caller may not read or may not set keep their stored values. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { MASK } from "../../definition/document/mask.ts";
+import { MASK } from "../../definition/document/index.ts";
 import { unknownField } from "../../definition/validate.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ofFields, readableIn } from "../model/fields.ts";
-import { storedInput } from "../model/known.ts";
-import type { StoredValue } from "../model/snapshot.ts";
+import { ofFields, readableIn, type StoredValue, storedInput } from "../model/index.ts";
 import { type Localization, mergeValues } from "./input.ts";
 import { admittedMembers, type Hold, heldValue, holdLive, holdSent, type MemberWrite } from "./members.ts";
 import { mergedValue, patchedField } from "./patched.ts";

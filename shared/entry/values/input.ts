@@ -1,13 +1,11 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { canonicalLanguage } from "../../definition/document/ids.ts";
-import { MASK } from "../../definition/document/mask.ts";
-import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
+import { canonicalLanguage, MASK } from "../../definition/document/index.ts";
+import { normaliseInstant } from "../../definition/fields/parts/index.ts";
 import { itemWith, keyOf, membersOf, TYPE } from "../../definition/walk.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { joinNames, MOMENT_FORM } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
-import { isSealed } from "../model/masking.ts";
-import type { StoredValue } from "../model/snapshot.ts";
+import { isSealed, type StoredValue } from "../model/index.ts";
 
 export interface Localization {
   locale?: string | undefined;

@@ -2,8 +2,7 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { itemWith, keyOf, membersOf, shapeOf, TYPE } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
-import { isSealed } from "../model/masking.ts";
-import type { StoredValue } from "../model/snapshot.ts";
+import { isSealed, type StoredValue } from "../model/index.ts";
 
 type Values = Readonly<Record<string, StoredValue>>;
 type Fields = ReadonlyMap<string, CompiledField>;

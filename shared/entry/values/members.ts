@@ -9,7 +9,7 @@ import { itemWith, KEY, keyOf, membersOf, objectsIn, TYPE, withNested } from "..
 import type { Fault } from "../../kernel/errors.ts";
 import { joinNames, pointer } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
-import { levelsOf, membersOnly, shownMembers } from "../model/fields.ts";
+import { levelsOf, membersOnly, shownMembers } from "../model/index.ts";
 import { READ_ONLY, type Rights, WRITE_ONLY } from "./rights.ts";
 
 type Members = Readonly<Record<string, unknown>>;

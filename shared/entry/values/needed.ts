@@ -7,7 +7,7 @@ import { unescapeSegment } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { type Budget, budget } from "../../logic/engine.ts";
 import { factsInside, factsOf, hiddenFields } from "../../logic/shown.ts";
-import { levelsOf } from "../model/fields.ts";
+import { levelsOf } from "../model/index.ts";
 
 type Fields = ReadonlyMap<string, CompiledField>;
 

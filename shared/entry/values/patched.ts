@@ -9,7 +9,7 @@
  *   the key may be new: this adds an item.
  */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { canonicalLanguage } from "../../definition/document/ids.ts";
+import { canonicalLanguage } from "../../definition/document/index.ts";
 import { isMarkup } from "../../definition/rich-text.ts";
 import { itemWith, KEY, keyOf, membersOf, TYPE } from "../../definition/walk.ts";
 import type { Fault } from "../../kernel/errors.ts";

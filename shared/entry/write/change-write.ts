@@ -1,7 +1,7 @@
 /** Converts the result of an operation, such as update or publish, into the messages of one write. */
 import { writerOf } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
-import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
+import type { EntryOperation as Act } from "../../access/credentials/index.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
@@ -9,17 +9,27 @@ import { equal } from "../../kernel/json.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { type EntryAddress, type LiveRole, streams } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
-import { type EntryKeys, lookUpReservations } from "../index/entry-keys.ts";
-import { cancelMessages, liveTombstone } from "../index/schedules.ts";
-import { isOrderedKey, isUniqueKey, keySubject, parseKey } from "../model/index-keys.ts";
-import { keyChange } from "../model/key-messages.ts";
-import type { EntryWrite, Guard } from "../model/messages.ts";
-import { withStoredNames } from "../model/names.ts";
-import { hasOrigin, type Origin } from "../model/origin.ts";
-import type { LoadedEntry, OrbContext } from "../model/resolve.ts";
-import { type EntrySnapshot, JUST_BEFORE, type StoredSnapshot, type StoredValue } from "../model/snapshot.ts";
-import { indexesOf } from "../ordered/remove.ts";
-import type { Window } from "../values/input.ts";
+import { cancelMessages, type EntryKeys, liveTombstone, lookUpReservations } from "../index/index.ts";
+import {
+  type EntrySnapshot,
+  type EntryWrite,
+  type Guard,
+  hasOrigin,
+  isOrderedKey,
+  isUniqueKey,
+  JUST_BEFORE,
+  keyChange,
+  keySubject,
+  type LoadedEntry,
+  type OrbContext,
+  type Origin,
+  parseKey,
+  type StoredSnapshot,
+  type StoredValue,
+  withStoredNames,
+} from "../model/index.ts";
+import { indexesOf } from "../ordered/index.ts";
+import type { Window } from "../values/index.ts";
 
 export interface State {
   /** The caller, with its rights under the definition of `context`. */

@@ -21,37 +21,40 @@ import {
   requireMay,
   requireScope,
 } from "../../access/authorize.ts";
-import type { EntryOperation as Act } from "../../access/credentials/operations.ts";
+import type { EntryOperation as Act } from "../../access/credentials/index.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
-import { ADMINS_ONLY } from "../../definition/document/access.ts";
+import { ADMINS_ONLY } from "../../definition/document/index.ts";
 import { withNested } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { type EntryKey, holdsKey } from "../index/by-key.ts";
-import { entryKeys } from "../index/entry-keys.ts";
-import { repairAfterCancel } from "../index/schedules.ts";
-import { concealed } from "../model/fields.ts";
-import { type Idempotency, idempotencyClaim, replay, requestMark } from "../model/idempotency.ts";
-import type { EntryWrite } from "../model/messages.ts";
-import { namedEntry } from "../model/names.ts";
+import { type EntryKey, entryKeys, holdsKey, repairAfterCancel } from "../index/index.ts";
 import {
+  concealed,
+  type EntrySnapshot,
+  type EntryWrite,
+  effective,
   existing,
+  type Idempotency,
+  idempotencyClaim,
   type LoadedEntry,
   loadHead,
+  namedEntry,
   nullIfMissing,
   type OrbContext,
   parseEntry,
   refuseRecords,
+  replay,
+  requestMark,
   type StoredEntry,
   schemaOf,
-} from "../model/resolve.ts";
-import { type EntrySnapshot, effective, visible } from "../model/snapshot.ts";
-import { ShapeRefusal } from "../pinned/write.ts";
-import { ownRevision, undoes } from "../read/own-revision.ts";
+  visible,
+} from "../model/index.ts";
+import { ShapeRefusal } from "../pinned/index.ts";
+import { ownRevision, undoes } from "../read/index.ts";
 import {
   type Change,
   cancels,

@@ -1,17 +1,24 @@
-import type { EntryOperation } from "../../access/credentials/operations.ts";
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import type { EntryOperation } from "../../access/credentials/index.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { batchTooLarge } from "../../store/errors.ts";
 import { writesApart } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
-import { tendWritten } from "../listed/upkeep.ts";
-import { isUniqueKey } from "../model/index-keys.ts";
-import { keyMessages, lateMarks } from "../model/key-messages.ts";
-import { type EntryWrite, isOneMessage, messagesOf, onlyHints, onlyOrdered } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import { tendIndexes } from "../ordered/upkeep.ts";
+import { tendWritten } from "../listed/index.ts";
+import {
+  type EntrySnapshot,
+  type EntryWrite,
+  isOneMessage,
+  isUniqueKey,
+  keyMessages,
+  lateMarks,
+  messagesOf,
+  type OrbContext,
+  onlyHints,
+  onlyOrdered,
+} from "../model/index.ts";
+import { tendIndexes } from "../ordered/index.ts";
 import { appendFenced } from "./fenced.ts";
 
 /** Where decided writes go instead of the entries: into a change set, for example. */

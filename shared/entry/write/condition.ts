@@ -3,9 +3,9 @@ import { isOwn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { type Budget, type RuleFailure, runRule } from "../../logic/engine.ts";
-import { readableIn } from "../model/fields.ts";
-import type { Shape } from "../pinned/orb.ts";
-import { entryFacts } from "../values/needed.ts";
+import { readableIn } from "../model/index.ts";
+import type { Shape } from "../pinned/index.ts";
+import { entryFacts } from "../values/index.ts";
 import type { State } from "./change-write.ts";
 
 /** A rule (JsonLogic) that the newest revision must meet. */

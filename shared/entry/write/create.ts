@@ -1,24 +1,28 @@
 import { type Actor, actorId, writerOf } from "../../access/actor.ts";
 import { type Principal, principalIn, requireMay } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { schemaToken } from "../../definition/document/home.ts";
+import { schemaToken } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, invalid, notFound } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
-import { withReservations } from "../index/entry-keys.ts";
-import { publishMessages } from "../index/schedules.ts";
-import { type Idempotency, type IdempotencyClaim, idempotencyClaim, replay } from "../model/idempotency.ts";
-import type { EntryWrite } from "../model/messages.ts";
-import { withStoredNames } from "../model/names.ts";
-import type { Origin } from "../model/origin.ts";
-import { addressOf, type OrbContext, refuseRecords } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
-import type { Shaping } from "../pinned/orb.ts";
-import { type Admitted, admitted } from "../values/admitted.ts";
-import { readWindow, windowFaults } from "../values/input.ts";
-import type { Sender } from "../values/rights.ts";
+import { publishMessages, withReservations } from "../index/index.ts";
+import {
+  addressOf,
+  type EntrySnapshot,
+  type EntryWrite,
+  type Idempotency,
+  type IdempotencyClaim,
+  idempotencyClaim,
+  type OrbContext,
+  type Origin,
+  refuseRecords,
+  replay,
+  withStoredNames,
+} from "../model/index.ts";
+import type { Shaping } from "../pinned/index.ts";
+import { type Admitted, admitted, readWindow, type Sender, windowFaults } from "../values/index.ts";
 import { newestIn, type Plan, type Written } from "./change.ts";
 import { commit, type Destination } from "./commit.ts";
 import { hooked } from "./hooked.ts";

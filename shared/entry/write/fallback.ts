@@ -3,16 +3,15 @@
  * sends a response back would store English text as German, and later changes of the English text would not show.
  */
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { MASK } from "../../definition/document/mask.ts";
+import { MASK } from "../../definition/document/index.ts";
 import { counterpart, plainLeaves, replaceLeaves, withNested } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { equal, isObject } from "../../kernel/json.ts";
-import { publishedOf } from "../index/entry-keys.ts";
-import { choose, fallbackOf, presentField } from "../model/localize.ts";
-import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
-import { revisionSnapshot } from "../read/revisions.ts";
-import type { Localization } from "../values/input.ts";
+import { publishedOf } from "../index/index.ts";
+import { choose, type EntrySnapshot, fallbackOf, hasDraft, presentField } from "../model/index.ts";
+import { revisionSnapshot } from "../read/index.ts";
+import type { Localization } from "../values/index.ts";
 import type { State } from "./change-write.ts";
 
 /** What a request says of the response that it may be made from. */

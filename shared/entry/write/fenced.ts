@@ -7,18 +7,22 @@
  * send it in the same batch, the platform undoes the write if the broker rejects the guard.
  */
 
-import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/fence.ts";
+import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { appendGuarded } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { isOrderedKey } from "../model/index-keys.ts";
-import { keyMessages } from "../model/key-messages.ts";
-import { type EntryWrite, GONE_SECONDS, UNDOES } from "../model/messages.ts";
-import { withStoredNames } from "../model/names.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot } from "../model/snapshot.ts";
+import {
+  type EntrySnapshot,
+  type EntryWrite,
+  GONE_SECONDS,
+  isOrderedKey,
+  keyMessages,
+  type OrbContext,
+  UNDOES,
+  withStoredNames,
+} from "../model/index.ts";
 
 /** Author (`updatedBy`) of a revision that undoes another one. */
 const PLATFORM = "system";

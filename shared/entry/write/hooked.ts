@@ -1,15 +1,19 @@
 import type { Principal } from "../../access/authorize.ts";
-import type { EntryOperation } from "../../access/credentials/operations.ts";
+import type { EntryOperation } from "../../access/credentials/index.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import type { HookEvent } from "../../definition/document/hooks.ts";
-import { requireWhole } from "../../definition/stored/fence.ts";
+import type { HookEvent } from "../../definition/document/index.ts";
+import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { askBefore, BEFORE_MS, hooksBefore } from "../../hooks/before.ts";
 import type { Fault } from "../../kernel/errors.ts";
-import { currentView, storedInput } from "../model/known.ts";
-import type { Guard } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import type { EntrySnapshot, StoredValue } from "../model/snapshot.ts";
+import {
+  currentView,
+  type EntrySnapshot,
+  type Guard,
+  type OrbContext,
+  type StoredValue,
+  storedInput,
+} from "../model/index.ts";
 import { prepare } from "./prepare.ts";
 
 /** The part of a planned write that a hook may change. */

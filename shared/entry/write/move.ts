@@ -1,14 +1,11 @@
 import type { Fence } from "../../definition/live-orb.ts";
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { storedPublished } from "../index/entry-keys.ts";
-import { liveTombstone, publishMessages } from "../index/schedules.ts";
-import { GONE_SECONDS } from "../model/messages.ts";
-import { parseEntry, type StoredEntry } from "../model/resolve.ts";
-import { visible } from "../model/snapshot.ts";
+import { liveTombstone, publishMessages, storedPublished } from "../index/index.ts";
+import { GONE_SECONDS, parseEntry, type StoredEntry, visible } from "../model/index.ts";
 
 export interface Move {
   from: LiveRole | null;

@@ -10,18 +10,24 @@ import { encodeText } from "../../kernel/ids.ts";
 import { isObject } from "../../kernel/json.ts";
 import type { Guesses } from "../../quotas/guesses.ts";
 import { countValues } from "../../quotas/write.ts";
-import { withReferences } from "../index/keyed-references.ts";
-import { withMarkup } from "../index/markup.ts";
-import { checkTargets } from "../index/references.ts";
-import { withSlugs } from "../index/slugs.ts";
-import { groupedByReaders, mayReadAt, ofFields, readableIn } from "../model/fields.ts";
-import { fieldsOfToken, indexKeysOf, isUniqueKey, parseKey, secretOf } from "../model/index-keys.ts";
-import type { Guard } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { richTextsOf } from "../model/rich.ts";
-import { sealValues } from "../model/sealing.ts";
-import type { StoredValue } from "../model/snapshot.ts";
-import { neededFaults } from "../values/needed.ts";
+import { checkTargets, withMarkup, withReferences, withSlugs } from "../index/index.ts";
+import {
+  fieldsOfToken,
+  type Guard,
+  groupedByReaders,
+  indexKeysOf,
+  isUniqueKey,
+  mayReadAt,
+  type OrbContext,
+  ofFields,
+  parseKey,
+  readableIn,
+  richTextsOf,
+  type StoredValue,
+  sealValues,
+  secretOf,
+} from "../model/index.ts";
+import { neededFaults } from "../values/index.ts";
 
 /** An entry's values must have fewer bytes than this, as JSON. */
 export const ENTRY_LIMIT = 512 * 1024;

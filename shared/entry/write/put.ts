@@ -8,7 +8,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, invalid, notFound } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { retry } from "../../kernel/retry.ts";
-import { type EntryKey, holdsKey, ownerOf } from "../index/by-key.ts";
+import { type EntryKey, holdsKey, ownerOf } from "../index/index.ts";
 import type { Written } from "./change.ts";
 import { createEntry } from "./create.ts";
 import { inTurn } from "./turns.ts";

@@ -1,13 +1,12 @@
-import { definitionFor } from "../../definition/stored/live.ts";
-import { repairFence } from "../../definition/stored/live-record.ts";
+import { definitionFor, repairFence } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type ErrorKind, notFound, writeConflict } from "../../kernel/errors.ts";
 import { retry } from "../../kernel/retry.ts";
-import { createOrbStream } from "../../store/broker/provision.ts";
+import { createOrbStream } from "../../store/broker/index.ts";
 import { isConflict } from "../../store/pages.ts";
 import { streams } from "../../store/subjects.ts";
 import { StreamMissing } from "../../store/types.ts";
-import type { OrbContext } from "../model/resolve.ts";
+import type { OrbContext } from "../model/index.ts";
 
 /**
  * Together, 25 attempts take up to 2 seconds. The second one follows immediately, because most conflicts end quickly.

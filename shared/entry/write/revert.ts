@@ -1,11 +1,10 @@
 import type { Actor } from "../../access/actor.ts";
-import { next } from "../../definition/document/lifecycle.ts";
+import { next } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
-import { storedInput } from "../model/known.ts";
-import { revisionSnapshot } from "../read/revisions.ts";
-import { keepingHidden } from "../values/admitted.ts";
-import { readWindow } from "../values/input.ts";
+import { storedInput } from "../model/index.ts";
+import { revisionSnapshot } from "../read/index.ts";
+import { keepingHidden, readWindow } from "../values/index.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import { prepare } from "./prepare.ts";
 import { requireSchema, statusOf } from "./update.ts";

@@ -1,13 +1,12 @@
 /** Commits the writes of several entries in one atomic batch. */
-import { fenceGuard } from "../../definition/stored/fence.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
-import { tendWritten } from "../listed/upkeep.ts";
-import { type EntryWrite, type Guard, guard, messagesOf } from "../model/messages.ts";
-import type { OrbContext } from "../model/resolve.ts";
-import { tendIndexes } from "../ordered/upkeep.ts";
+import { tendWritten } from "../listed/index.ts";
+import { type EntryWrite, type Guard, guard, messagesOf, type OrbContext } from "../model/index.ts";
+import { tendIndexes } from "../ordered/index.ts";
 
 export interface MostMessages {
   messages: number;

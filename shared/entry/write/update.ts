@@ -1,24 +1,28 @@
 import type { Actor } from "../../access/actor.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { next, type Status } from "../../definition/document/lifecycle.ts";
+import { next, type Status } from "../../definition/document/index.ts";
 import { rootOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
-import { publishedOf } from "../index/entry-keys.ts";
-import { publishMessages } from "../index/schedules.ts";
-import { readableIn } from "../model/fields.ts";
-import { storedInput } from "../model/known.ts";
-import type { Origin } from "../model/origin.ts";
-import { type EntrySnapshot, hasDraft } from "../model/snapshot.ts";
-import type { Shape, Shaping } from "../pinned/orb.ts";
-import { ShapeRefusal } from "../pinned/write.ts";
-import { asAdded, withSums } from "../values/add.ts";
-import { admitted, holdsMask, keepingHidden, merged, withLiveMembers } from "../values/admitted.ts";
-import { readWindow, type Window, windowFaults } from "../values/input.ts";
-import type { Sender } from "../values/rights.ts";
+import { publishedOf, publishMessages } from "../index/index.ts";
+import { type EntrySnapshot, hasDraft, type Origin, readableIn, storedInput } from "../model/index.ts";
+import { type Shape, ShapeRefusal, type Shaping } from "../pinned/index.ts";
+import {
+  admitted,
+  asAdded,
+  holdsMask,
+  keepingHidden,
+  merged,
+  readWindow,
+  type Sender,
+  type Window,
+  windowFaults,
+  withLiveMembers,
+  withSums,
+} from "../values/index.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import type { Change, State } from "./change-write.ts";
 import { type Condition, requireCondition, requireNewest } from "./condition.ts";

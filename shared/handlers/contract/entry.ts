@@ -3,12 +3,11 @@
  * the platform does not trust them.
  */
 import { z } from "zod";
-import { ACTS } from "../../definition/document/acts.ts";
-import { HANDLER_PART } from "../../definition/document/ids.ts";
+import { ACTS, HANDLER_PART } from "../../definition/document/index.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import { isObject, tooDeep } from "../../kernel/json.ts";
-import { compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
+import { compileJsonSchema, type JsonSchema } from "../schema/index.ts";
 import { checkHeaders, checkPaths, httpMembers } from "./http-entry.ts";
 import { HTTP_PART_BYTES } from "./http-limits.ts";
 import { subjectFault } from "./subject.ts";

@@ -2,7 +2,7 @@
 import { z } from "zod";
 import type { Faults } from "../../kernel/faults.ts";
 import { escapeSegment } from "../../kernel/faults.ts";
-import { compileJsonSchema } from "../schema/json-schema.ts";
+import { compileJsonSchema } from "../schema/index.ts";
 import { HTTP_BODY_LIMIT, HTTP_PART_BYTES } from "./http-limits.ts";
 
 export const HTTP_METHODS = ["get", "head", "post", "put", "patch", "delete", "options"] as const;

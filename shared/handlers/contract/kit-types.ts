@@ -1,5 +1,5 @@
 /** Types that all parts of the service kit use. */
-import type { Act } from "../../definition/document/acts.ts";
+import type { Act } from "../../definition/document/index.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import type { Caller, HandlerAuth, HandlerCredential } from "./types.ts";
 

@@ -3,7 +3,7 @@
  * pending requests before it stops. It works with connections of the npm packages `nats` and `nats.ws`, without
  * depending on either.
  */
-import { type Check, compileJsonSchema, type JsonSchema } from "../schema/json-schema.ts";
+import { type Check, compileJsonSchema, type JsonSchema } from "../schema/index.ts";
 import { callApi } from "./kit-api.ts";
 import { HttpResponder, type KitHttpHandler } from "./kit-http.ts";
 import {

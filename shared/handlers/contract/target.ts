@@ -1,11 +1,11 @@
 import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts";
-import type { ModuleType } from "../../definition/document/document.ts";
+import type { ModuleType } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { requireLive } from "../../definition/stored/live.ts";
+import { requireLive } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { invalid, notFound } from "../../kernel/errors.ts";
-import type { JsonSchema } from "../schema/json-schema.ts";
+import type { JsonSchema } from "../schema/index.ts";
 
 export const TARGET_INPUT = {
   module: {

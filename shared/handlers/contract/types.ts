@@ -1,9 +1,9 @@
 import type { HandlerActor, Role } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
-import type { Act } from "../../definition/document/acts.ts";
+import type { Act } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
-import type { JsonSchema } from "../schema/json-schema.ts";
+import type { JsonSchema } from "../schema/index.ts";
 import type { Acting } from "./acting.ts";
 import type { HttpPaths } from "./http-entry.ts";
 

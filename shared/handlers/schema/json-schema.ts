@@ -3,7 +3,7 @@
  * accepts only known keywords and local references, and matches patterns in linear time.
  */
 import type { Schema, SchemaDraft } from "@cfworker/json-schema";
-import { compilePattern, PATTERN_LIMIT } from "../../definition/fields/parts/pattern.ts";
+import { compilePattern, PATTERN_LIMIT } from "../../definition/fields/parts/index.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { escapeSegment } from "../../kernel/faults.ts";

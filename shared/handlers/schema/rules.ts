@@ -1,6 +1,6 @@
 /** Compiles the JSON Schema keywords that contain no other schemas. */
 import type { Schema } from "@cfworker/json-schema";
-import { compilePattern, MAX_MATCHED } from "../../definition/fields/parts/pattern.ts";
+import { compilePattern, MAX_MATCHED } from "../../definition/fields/parts/index.ts";
 import { article } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import type { Run } from "./run.ts";

@@ -1,4 +1,4 @@
-import type { HandlerDeps } from "../../handlers/contract/types.ts";
+import type { HandlerDeps } from "../../handlers/contract/index.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";

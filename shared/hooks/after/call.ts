@@ -1,8 +1,8 @@
 import { scheduleActor } from "../../access/actor.ts";
 import type { Principal } from "../../access/authorize.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
-import type { HandlerDeps } from "../../handlers/contract/types.ts";
+import { liveOrb } from "../../definition/stored/index.ts";
+import type { HandlerDeps } from "../../handlers/contract/index.ts";
 import { credentialFor } from "../../handlers/credential.ts";
 import { resolveHandler } from "../../handlers/dispatch.ts";
 import { askRemote, type RemoteRequest } from "../../handlers/remote.ts";

@@ -7,7 +7,7 @@
  * compare-and-set, in the same batch as the new ticks. So each due time is planned once, whatever number of processes
  * run. All times are compared with the clock of the broker, so the clocks of the processes do not matter.
  */
-import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
+import type { ScheduleDefinition } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";

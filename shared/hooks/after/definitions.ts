@@ -1,9 +1,6 @@
-import { type HookDefinition, runsAfter } from "../../definition/document/hooks.ts";
-import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
+import { type HookDefinition, runsAfter, type ScheduleDefinition } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { compiled } from "../../definition/stored/compiled.ts";
-import { type LiveRecord, readableRecord } from "../../definition/stored/live.ts";
-import { unreadableAt } from "../../definition/stored/readable.ts";
+import { compiled, type LiveRecord, readableRecord, unreadableAt } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";

@@ -3,11 +3,7 @@
  * compare it with a walk through every minute of two years.
  */
 import { Cron } from "croner";
-import {
-  CRON_DEFAULT_ZONE,
-  plainCron,
-  type ScheduleDefinition,
-} from "../../definition/document/schedules.ts";
+import { CRON_DEFAULT_ZONE, plainCron, type ScheduleDefinition } from "../../definition/document/index.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 
 export type Rhythm = Pick<ScheduleDefinition, "cron" | "timeZone">;

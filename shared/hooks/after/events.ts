@@ -1,15 +1,20 @@
-import { type ChangeSet, parseSet } from "../../changes/record/record.ts";
+import { type ChangeSet, parseSet } from "../../changes/record/index.ts";
 import type { CompiledOrb } from "../../definition/compile.ts";
 import {
   type ChangeEvent,
   type EntryEvent,
   type HookDefinition,
   isForSets,
-} from "../../definition/document/hooks.ts";
-import { currentView } from "../../entry/model/known.ts";
-import { withNames } from "../../entry/model/names.ts";
-import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, type EntryView, snapshotOf } from "../../entry/model/snapshot.ts";
+} from "../../definition/document/index.ts";
+import {
+  addressIn,
+  currentView,
+  type EntrySnapshot,
+  type EntryView,
+  schemaOf,
+  snapshotOf,
+  withNames,
+} from "../../entry/model/index.ts";
 import type { StoredMessage } from "../../store/types.ts";
 
 /** A revision as a hook receives it. Values of sensitive fields are masked. */

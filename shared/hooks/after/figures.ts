@@ -1,7 +1,7 @@
 /** Figures about the deliveries of hooks after writes and of schedules, for the metrics. */
-import { type LiveSummary, liveOrb, type QueueSummary, summaryOf } from "../../definition/stored/live.ts";
+import { type LiveSummary, liveOrb, type QueueSummary, summaryOf } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing } from "../../entry/model/resolve.ts";
+import { nullIfMissing } from "../../entry/model/index.ts";
 import { READ_BYTES, SMALL_BYTES } from "../../store/budget.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { isHooked } from "./events.ts";

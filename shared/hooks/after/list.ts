@@ -1,12 +1,10 @@
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
-import { runsAfter } from "../../definition/document/hooks.ts";
-import { isOrbId } from "../../definition/document/ids.ts";
+import { isOrbId, runsAfter } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { exists, orbHead } from "../../definition/stored/history.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
+import { exists, liveOrb, orbHead } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { addressIn, nullIfMissing } from "../../entry/model/resolve.ts";
+import { addressIn, nullIfMissing } from "../../entry/model/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";

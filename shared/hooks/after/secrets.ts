@@ -5,8 +5,8 @@
 import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
-import { isOrbId } from "../../definition/document/ids.ts";
-import { exists, orbHead } from "../../definition/stored/history.ts";
+import { isOrbId } from "../../definition/document/index.ts";
+import { exists, orbHead } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { isCurrent, open, seal } from "../../kernel/seal.ts";

@@ -2,10 +2,9 @@
  * The content of a delivery queue: revisions of entries for a hook, or due times (ticks) of a schedule for its
  * handler.
  */
-import { type HookDefinition, isForSets } from "../../definition/document/hooks.ts";
-import type { ScheduleDefinition } from "../../definition/document/schedules.ts";
+import { type HookDefinition, isForSets, type ScheduleDefinition } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { addressIn } from "../../entry/model/resolve.ts";
+import { addressIn } from "../../entry/model/index.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { rhythmOf } from "./crons.ts";

@@ -1,5 +1,5 @@
 /** Shapes of the messages in the stream `hooks`: the progress of each hook, and its finished deliveries. */
-import type { HookEvent } from "../../definition/document/hooks.ts";
+import type { HookEvent } from "../../definition/document/index.ts";
 
 /**
  * A delivery that waits for its next attempt. For hooks, also a revision that waits until an earlier revision of the

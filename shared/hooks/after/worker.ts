@@ -3,9 +3,9 @@
  * (see `lease.ts`). Other processes wait to take over. They must be long-running processes, because an edge function
  * ends with its request.
  */
-import { isForSets } from "../../definition/document/hooks.ts";
-import type { HandlerDeps } from "../../handlers/contract/types.ts";
-import { feedSubject } from "../../store/broker/provision.ts";
+import { isForSets } from "../../definition/document/index.ts";
+import type { HandlerDeps } from "../../handlers/contract/index.ts";
+import { feedSubject } from "../../store/broker/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";

@@ -4,11 +4,14 @@ import type { CompiledModule, CompiledSchema } from "../../definition/compile.ts
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { ruleField } from "../../definition/rule.ts";
 import type { Deps } from "../../deps.ts";
-import { inBatches } from "../../entry/index/batches.ts";
-import { scanForwards } from "../../entry/index/scan.ts";
-import { type WantedEntry, readLive, type VisibleEntry } from "../../entry/index/visible.ts";
-import { moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
-import type { LocalHandler } from "../../handlers/contract/types.ts";
+import {
+  inBatches,
+  readLive,
+  scanForwards,
+  type VisibleEntry,
+  type WantedEntry,
+} from "../../entry/index/index.ts";
+import { type LocalHandler, moduleOf, schemaOf, TARGET_INPUT } from "../../handlers/contract/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { checkRule } from "../../logic/check.ts";
 import { budget, type Condition, type RuleFailure, runRule } from "../../logic/engine.ts";

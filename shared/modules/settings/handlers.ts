@@ -1,5 +1,4 @@
-import { schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
-import type { LocalCall, LocalHandler } from "../../handlers/contract/types.ts";
+import { type LocalCall, type LocalHandler, schemaOf, TARGET_INPUT } from "../../handlers/contract/index.ts";
 import { getSettings, type SettingsTarget, setSettings } from "./settings.ts";
 
 const SCOPE = {

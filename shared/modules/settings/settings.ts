@@ -2,36 +2,35 @@
 
 import { type Actor, accountOf, actorId, atLeast, throughOf, tokenIdOf } from "../../access/actor.ts";
 import { mayForAll, type Principal, principalIn, requireAct } from "../../access/authorize.ts";
-import { requireCovered } from "../../access/credentials/operations.ts";
+import { requireCovered } from "../../access/credentials/index.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
-import { withReservations } from "../../entry/index/entry-keys.ts";
-import { readableIn } from "../../entry/model/fields.ts";
-import { isHintKey, isOrderedKey } from "../../entry/model/index-keys.ts";
-import { keyChange } from "../../entry/model/key-messages.ts";
-import { storedInput } from "../../entry/model/known.ts";
-import { maskValues } from "../../entry/model/masking.ts";
-import { messagesOf } from "../../entry/model/messages.ts";
-import { namedEntry } from "../../entry/model/names.ts";
+import { withReservations } from "../../entry/index/index.ts";
 import {
   addressOf,
+  type EntrySnapshot,
+  effective,
+  isHintKey,
+  isOrderedKey,
+  keyChange,
   type LoadedEntry,
   loadEntry,
+  maskValues,
+  messagesOf,
+  namedEntry,
   nullIfMissing,
   parseEntry,
-} from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, effective, type StoredValue } from "../../entry/model/snapshot.ts";
-import { tendIndexes } from "../../entry/ordered/upkeep.ts";
-import { admitted } from "../../entry/values/admitted.ts";
-import { commit } from "../../entry/write/commit.ts";
-import { planNew } from "../../entry/write/create.ts";
-import { appendFenced } from "../../entry/write/fenced.ts";
-import { prepare } from "../../entry/write/prepare.ts";
-import { retryOnConflict } from "../../entry/write/retry.ts";
-import { requireUsing, schemaOf } from "../../handlers/contract/target.ts";
+  readableIn,
+  type StoredValue,
+  storedInput,
+} from "../../entry/model/index.ts";
+import { tendIndexes } from "../../entry/ordered/index.ts";
+import { admitted } from "../../entry/values/index.ts";
+import { appendFenced, commit, planNew, prepare, retryOnConflict } from "../../entry/write/index.ts";
+import { requireUsing, schemaOf } from "../../handlers/contract/index.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";

@@ -1,21 +1,31 @@
 import { actorId } from "../../access/actor.ts";
 import { mayForAll, type Principal } from "../../access/authorize.ts";
-import { requireCovered } from "../../access/credentials/operations.ts";
+import { requireCovered } from "../../access/credentials/index.ts";
 import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
+import { normaliseInstant } from "../../definition/fields/parts/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
-import { inBatches } from "../../entry/index/batches.ts";
-import { type IndexEntry, type IndexScan, type ScanStart, scanInOrder } from "../../entry/index/scan.ts";
-import { positionAt, readCursor, writeCursor } from "../../entry/model/cursor.ts";
-import { readableIn } from "../../entry/model/fields.ts";
-import { withNames } from "../../entry/model/names.ts";
-import { addressOf, nullIfMissing } from "../../entry/model/resolve.ts";
-import { type EntrySnapshot, snapshotOf } from "../../entry/model/snapshot.ts";
-import { PAGE_SIZE } from "../../entry/query/query.ts";
-import { schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
-import type { LocalHandler } from "../../handlers/contract/types.ts";
+import {
+  type IndexEntry,
+  type IndexScan,
+  inBatches,
+  type ScanStart,
+  scanInOrder,
+} from "../../entry/index/index.ts";
+import {
+  addressOf,
+  type EntrySnapshot,
+  nullIfMissing,
+  positionAt,
+  readableIn,
+  readCursor,
+  snapshotOf,
+  withNames,
+  writeCursor,
+} from "../../entry/model/index.ts";
+import { PAGE_SIZE } from "../../entry/query/index.ts";
+import { type LocalHandler, schemaOf, TARGET_INPUT } from "../../handlers/contract/index.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";

@@ -4,17 +4,17 @@ import { refusal } from "../../access/refusals.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
-import { withReservations } from "../../entry/index/entry-keys.ts";
-import { publishMessages } from "../../entry/index/schedules.ts";
-import { readableIn } from "../../entry/model/fields.ts";
-import { hmacs } from "../../entry/model/index-keys.ts";
-import { withNames, withStoredNames } from "../../entry/model/names.ts";
-import { addressOf, loadEntry } from "../../entry/model/resolve.ts";
-import { commit } from "../../entry/write/commit.ts";
-import { planNew } from "../../entry/write/create.ts";
-import { retryOnConflict } from "../../entry/write/retry.ts";
-import { requireUsing, schemaOf, TARGET_INPUT } from "../../handlers/contract/target.ts";
-import type { LocalHandler } from "../../handlers/contract/types.ts";
+import { publishMessages, withReservations } from "../../entry/index/index.ts";
+import {
+  addressOf,
+  hmacs,
+  loadEntry,
+  readableIn,
+  withNames,
+  withStoredNames,
+} from "../../entry/model/index.ts";
+import { commit, planNew, retryOnConflict } from "../../entry/write/index.ts";
+import { type LocalHandler, requireUsing, schemaOf, TARGET_INPUT } from "../../handlers/contract/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
 import { canonical } from "../../kernel/json.ts";

@@ -1,7 +1,5 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { ofFields } from "../../entry/model/fields.ts";
-import { maskValues } from "../../entry/model/masking.ts";
-import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { type EntrySnapshot, maskValues, ofFields } from "../../entry/model/index.ts";
 import { type EntryAddress, isToken, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 

@@ -8,17 +8,17 @@
 import type { PlacedChange, SchemaChange } from "../../definition/changes.ts";
 import { compareDefinitions } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
-import { moveFence } from "../../definition/stored/fence.ts";
 import {
   lastReopening,
   liveRecord,
+  moveFence,
   repairFence,
   unlessReopened,
-} from "../../definition/stored/live-record.ts";
+} from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { createOrbStream } from "../../store/broker/provision.ts";
+import { createOrbStream } from "../../store/broker/index.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { claimValues, type Definition, type Plan, requireLossless } from "./impact.ts";

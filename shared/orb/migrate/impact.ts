@@ -7,14 +7,17 @@ import {
   type CompiledSchema,
   compileOrb,
 } from "../../definition/compile.ts";
-import type { OrbDocument } from "../../definition/document/document.ts";
-import { type HomeKey, homeKey, homeOf } from "../../definition/document/home.ts";
+import { type HomeKey, homeKey, homeOf, type OrbDocument } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
-import { storedNames } from "../../definition/names/resolve.ts";
-import { countForms, type StoredNames } from "../../definition/names/stored-names.ts";
+import { countForms, type StoredNames, storedNames } from "../../definition/names/index.ts";
 import { compareRetired, type Retired, retiredAfter } from "../../definition/retired.ts";
-import { compileStored } from "../../definition/stored/compiled.ts";
-import { addedTo, type EntryWork, type IndexPlace, type KeyWork } from "../../definition/stored/history.ts";
+import {
+  addedTo,
+  compileStored,
+  type EntryWork,
+  type IndexPlace,
+  type KeyWork,
+} from "../../definition/stored/index.ts";
 import { allFields } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import {
@@ -28,10 +31,9 @@ import {
   type Question,
   sharedValues,
   valuesStored,
-} from "../../entry/migrate/publishing.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
-import { firstChanges } from "../../entry/ordered/built.ts";
-import { indexesOf } from "../../entry/ordered/remove.ts";
+} from "../../entry/migrate/index.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
+import { firstChanges, indexesOf } from "../../entry/ordered/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { streams } from "../../store/subjects.ts";

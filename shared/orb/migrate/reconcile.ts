@@ -4,42 +4,39 @@
  * the next management request or the next start of the platform completes them.
  */
 import { eraseRealm } from "../../access/users.ts";
-import type { OrbDocument } from "../../definition/document/document.ts";
-import { homeKey } from "../../definition/document/home.ts";
+import { homeKey, type OrbDocument } from "../../definition/document/index.ts";
 import { type Fence, stopsWrites } from "../../definition/live-orb.ts";
-import type { StoredNames } from "../../definition/names/stored-names.ts";
-import { compileStored } from "../../definition/stored/compiled.ts";
+import type { StoredNames } from "../../definition/names/index.ts";
 import {
+  activateRecord,
   addedTo,
   appendRecord,
+  type CurrentLiveRecord,
+  compileStored,
+  concernsOneOrb,
   type EntryWork,
   entryDefinitionOf,
   exists,
   headOf,
+  isAlive,
+  isReconciled,
+  isUnusable,
+  type LiveRecord,
+  liveRecord,
   nextRevision,
   type OrbHead,
   orbHead,
-} from "../../definition/stored/history.ts";
-import { isAlive } from "../../definition/stored/importing.ts";
-import { type LiveRecord, recordOf, storedDefinitions } from "../../definition/stored/live.ts";
-import {
-  activateRecord,
-  type CurrentLiveRecord,
-  isReconciled,
-  liveRecord,
   putDeleted,
+  recordOf,
   type StoredLiveRecord,
+  storedDefinitions,
   wantedRecord,
   withoutWork,
-} from "../../definition/stored/live-record.ts";
-import { concernsOneOrb, isUnusable } from "../../definition/stored/readable.ts";
+} from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { inBatches } from "../../entry/index/batches.ts";
-import { warnOfShared } from "../../entry/migrate/backfill.ts";
-import { backfillExisting, cancelScheduled, moveLive } from "../../entry/migrate/publishing.ts";
-import { isUntouched } from "../../entry/ordered/built.ts";
-import { indexesOf, removeIndex } from "../../entry/ordered/remove.ts";
-import { compactSchemas } from "../../entry/ordered/upkeep.ts";
+import { inBatches } from "../../entry/index/index.ts";
+import { backfillExisting, cancelScheduled, moveLive, warnOfShared } from "../../entry/migrate/index.ts";
+import { compactSchemas, indexesOf, isUntouched, removeIndex } from "../../entry/ordered/index.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
 import { fileStream } from "../../store/file-subjects.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";

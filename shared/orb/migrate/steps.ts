@@ -1,17 +1,13 @@
 /** Moves values between the entries of two schemas before a new definition is active: splits and joins. */
 import type { Step } from "../../definition/changes.ts";
 import { compileOrb } from "../../definition/compile.ts";
-import type { OrbDocument } from "../../definition/document/document.ts";
-import { homeKey, homeOf } from "../../definition/document/home.ts";
+import { homeKey, homeOf, type OrbDocument } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
-import type { StoredNames } from "../../definition/names/stored-names.ts";
+import type { StoredNames } from "../../definition/names/index.ts";
 import type { Retired } from "../../definition/retired.ts";
 import type { Deps } from "../../deps.ts";
-import { Join } from "../../entry/migrate/join.ts";
-import type { LossyEntries } from "../../entry/migrate/publishing.ts";
-import { examineSplit, Split } from "../../entry/migrate/split.ts";
-import type { StepOf } from "../../entry/migrate/steps.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/resolve.ts";
+import { examineSplit, Join, type LossyEntries, Split, type StepOf } from "../../entry/migrate/index.ts";
+import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";

@@ -1,6 +1,6 @@
-import { type HomeKey, homeKey } from "../../definition/document/home.ts";
+import { type HomeKey, homeKey } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { answer, type Question } from "../../entry/migrate/publishing.ts";
+import { answer, type Question } from "../../entry/migrate/index.ts";
 import type { Home } from "../../store/subjects.ts";
 
 /** Questions about stored entries. Those about the same schema are answered by one read of its entries. */

@@ -7,20 +7,18 @@ import type { Actor } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import type { OrbDocument } from "../../definition/document/document.ts";
-import { homeKey, homeOf } from "../../definition/document/home.ts";
-import type { Status } from "../../definition/document/lifecycle.ts";
+import { homeKey, homeOf, type OrbDocument, type Status } from "../../definition/document/index.ts";
 import type { Retired } from "../../definition/retired.ts";
-import { compileStored } from "../../definition/stored/compiled.ts";
-import { type ExistingOrb, entryDefinitionOf, findRevision } from "../../definition/stored/history.ts";
-import { definitionFor } from "../../definition/stored/live.ts";
+import {
+  compileStored,
+  definitionFor,
+  type ExistingOrb,
+  entryDefinitionOf,
+  findRevision,
+} from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { publishedOf } from "../../entry/index/entry-keys.ts";
-import { scanEntries } from "../../entry/index/scan-entries.ts";
-import { namedEntry } from "../../entry/model/names.ts";
-import { schemaOf } from "../../entry/model/resolve.ts";
-import { reboundValues } from "../../entry/model/sealing.ts";
-import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { publishedOf, scanEntries } from "../../entry/index/index.ts";
+import { type EntrySnapshot, namedEntry, reboundValues, schemaOf } from "../../entry/model/index.ts";
 import { type ContentLine, type FileLine, fileLines } from "../../files/transfer.ts";
 import { equal } from "../../kernel/json.ts";
 import { readOrb } from "../change.ts";

@@ -1,27 +1,31 @@
 /** Writes the entries of an import in batches. Entries keep their ids, revision numbers and authors. */
 
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { MASK } from "../../definition/document/mask.ts";
-import type { OrbHead } from "../../definition/stored/history.ts";
-import { ImportMark } from "../../definition/stored/importing.ts";
+import { MASK } from "../../definition/document/index.ts";
+import { ImportMark, type OrbHead } from "../../definition/stored/index.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
 import { KEY } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
-import { publishMessages } from "../../entry/index/schedules.ts";
-import { indexKeysOf } from "../../entry/model/index-keys.ts";
-import { withKnownFields } from "../../entry/model/known.ts";
-import { holdsSealed, isSealed } from "../../entry/model/masking.ts";
-import { type EntryWrite, messagesOf } from "../../entry/model/messages.ts";
-import { withStoredNames } from "../../entry/model/names.ts";
-import { addressOf, type OrbContext } from "../../entry/model/resolve.ts";
-import { sealValues } from "../../entry/model/sealing.ts";
-import type { EntrySnapshot } from "../../entry/model/snapshot.ts";
+import { publishMessages } from "../../entry/index/index.ts";
+import {
+  addressOf,
+  type EntrySnapshot,
+  type EntryWrite,
+  holdsSealed,
+  indexKeysOf,
+  isSealed,
+  messagesOf,
+  type OrbContext,
+  sealValues,
+  withKnownFields,
+  withStoredNames,
+} from "../../entry/model/index.ts";
 import type { FileRecord } from "../../files/record.ts";
 import { idsIn, importedFiles, importMessages, withFiles } from "../../files/transfer.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
-import { ownHints } from "../../modules/transactions/schema.ts";
-import { createOrbStream } from "../../store/broker/provision.ts";
+import { ownHints } from "../../modules/transactions/index.ts";
+import { createOrbStream } from "../../store/broker/index.ts";
 import { subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import type { ExportedEntry } from "./export.ts";

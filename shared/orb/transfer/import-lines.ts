@@ -1,10 +1,8 @@
 import { z } from "zod";
-import { checkDocument } from "../../definition/check/check.ts";
-import { MODULE_TYPES, type OrbDocument } from "../../definition/document/document.ts";
-import { ENTRY_ID } from "../../definition/document/ids.ts";
-import { STATUSES } from "../../definition/document/lifecycle.ts";
-import { normaliseInstant } from "../../definition/fields/parts/calendar.ts";
-import { FIELD_TYPE_NAMES } from "../../definition/types/traits.ts";
+import { checkDocument } from "../../definition/check/index.ts";
+import { ENTRY_ID, MODULE_TYPES, type OrbDocument, STATUSES } from "../../definition/document/index.ts";
+import { normaliseInstant } from "../../definition/fields/parts/index.ts";
+import { FIELD_TYPE_NAMES } from "../../definition/types/index.ts";
 import type { Config } from "../../deps.ts";
 import type { ExportedFile } from "../../files/transfer.ts";
 import { fromBase64 } from "../../kernel/base64.ts";

@@ -5,15 +5,18 @@
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import { compileOrb } from "../../definition/compile.ts";
-import type { OrbDocument } from "../../definition/document/document.ts";
-import type { ExistingOrb, OrbHead } from "../../definition/stored/history.ts";
-import { startHeartbeat } from "../../definition/stored/importing.ts";
-import { definitionFor } from "../../definition/stored/live.ts";
+import type { OrbDocument } from "../../definition/document/index.ts";
+import {
+  definitionFor,
+  type ExistingOrb,
+  type OrbHead,
+  startHeartbeat,
+} from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { completeLive } from "../../entry/listed/upkeep.ts";
-import { compactSchemas } from "../../entry/ordered/upkeep.ts";
+import { completeLive } from "../../entry/listed/index.ts";
+import { compactSchemas } from "../../entry/ordered/index.ts";
 import { importFile } from "../../files/transfer.ts";
-import type { HandlerDeps } from "../../handlers/contract/types.ts";
+import type { HandlerDeps } from "../../handlers/contract/index.ts";
 import { AppError, invalid } from "../../kernel/errors.ts";
 import { Conflict } from "../../store/types.ts";
 import { type OrbTarget, readOrb } from "../change.ts";

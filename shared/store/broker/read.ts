@@ -1,8 +1,14 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { retry } from "../../kernel/retry.ts";
-import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
-import type { Connection } from "../client/connection.ts";
-import { type LeaderAnswer, leaderMessage, Message, ResponseHeaders } from "../client/message.ts";
+import {
+  ApiCode,
+  type Connection,
+  type LeaderAnswer,
+  leaderMessage,
+  Message,
+  NO_RESPONDERS,
+  ResponseHeaders,
+} from "../client/index.ts";
 import {
   type Page,
   type StoredMessage,

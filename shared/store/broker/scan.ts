@@ -1,4 +1,4 @@
-import type { Connection } from "../client/connection.ts";
+import type { Connection } from "../client/index.ts";
 import { remember } from "../many.ts";
 import type { Page, ScanOptions, StoredMessage } from "../types.ts";
 import { collect, inspect, leaderGet, NoResponders, received } from "./read.ts";

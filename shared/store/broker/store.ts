@@ -1,8 +1,14 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../budget.ts";
-import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
-import { Connection, type ConnectOptions } from "../client/connection.ts";
-import { isDeletionMarker, KV_OPERATION, kvEntry } from "../client/message.ts";
+import {
+  ApiCode,
+  Connection,
+  type ConnectOptions,
+  isDeletionMarker,
+  KV_OPERATION,
+  kvEntry,
+  NO_RESPONDERS,
+} from "../client/index.ts";
 import { scanPages } from "../pages.ts";
 import { kvSubject, streams } from "../subjects.ts";
 import {

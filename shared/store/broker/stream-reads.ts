@@ -1,4 +1,4 @@
-import { ApiCode } from "../client/codes.ts";
+import { ApiCode } from "../client/index.ts";
 import { type Store, type StreamInfo, TooMuch } from "../types.ts";
 import { failure } from "./write.ts";
 

@@ -3,7 +3,7 @@
  * that match the filter, which takes about 0.5 µs for each: 250 ms if half a million entries have a value. A request for
  * the next single message counts nothing.
  */
-import type { Connection } from "../client/connection.ts";
+import type { Connection } from "../client/index.ts";
 import { forget, manyOf } from "../many.ts";
 import type { Page, ScanOptions, StoredMessage } from "../types.ts";
 import { directNext, directSeq } from "./read.ts";

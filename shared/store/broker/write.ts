@@ -1,8 +1,6 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
-import { ApiCode, NO_RESPONDERS } from "../client/codes.ts";
-import type { Connection } from "../client/connection.ts";
-import { mostBytes } from "../client/publish.ts";
+import { ApiCode, type Connection, mostBytes, NO_RESPONDERS } from "../client/index.ts";
 import { batchTooLarge, RejectedWrite } from "../errors.ts";
 import { type Append, Conflict, LARGE_BATCH_LIMIT, StreamMissing, SubjectFull } from "../types.ts";
 import { NoResponders, received } from "./read.ts";

@@ -1,4 +1,4 @@
-import { CachedMessage, type Message } from "../client/message.ts";
+import { CachedMessage, type Message } from "../client/index.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 

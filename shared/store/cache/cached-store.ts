@@ -22,11 +22,8 @@
  *   may repeat the response while all of them are valid.
  * - **Eviction** (`cache/sieve-cache.ts`). The cache is limited in bytes and evicts values with the SIEVE algorithm.
  */
-import { withGroupCommit } from "../broker/group-commit.ts";
-import { MULTI_LAST_LIMIT } from "../broker/read.ts";
-import { type OpenStore, openStore } from "../broker/store.ts";
-import type { ConnectOptions } from "../client/connection.ts";
-import { isDeletionMarker, kvEntry } from "../client/message.ts";
+import { MULTI_LAST_LIMIT, type OpenStore, openStore, withGroupCommit } from "../broker/index.ts";
+import { type ConnectOptions, isDeletionMarker, kvEntry } from "../client/index.ts";
 import { FOLLOWED, isIndexFilter, isOrderedLog, isStateSubject, kvSubject, streams } from "../subjects.ts";
 import type { ReadOptions, Store } from "../types.ts";
 import type { DependencyTracker } from "./dependencies.ts";

@@ -2,9 +2,8 @@
  * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequence
  * numbers means that a message was lost. Then all values cached from the stream become invalid.
  */
-import { feedSubject, republishedFilter } from "../broker/provision.ts";
-import type { OpenStore } from "../broker/store.ts";
-import { Message, ResponseHeaders } from "../client/message.ts";
+import { feedSubject, type OpenStore, republishedFilter } from "../broker/index.ts";
+import { Message, ResponseHeaders } from "../client/index.ts";
 import { RESTORED } from "../subjects.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";

@@ -5,9 +5,9 @@
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { pause } from "../../kernel/pause.ts";
-import type { OpenStore } from "../broker/store.ts";
+import type { OpenStore } from "../broker/index.ts";
 import { indexBytes } from "../budget.ts";
-import type { Message } from "../client/message.ts";
+import type { Message } from "../client/index.ts";
 import { LOG_START, logOfRoot } from "../subjects.ts";
 import { CachedIndex } from "./cached-index.ts";
 import type { Feed } from "./feed.ts";

@@ -3,9 +3,9 @@
  * message with the higher sequence number.
  */
 
-import type { OpenStore } from "../broker/store.ts";
+import type { OpenStore } from "../broker/index.ts";
 import { PAIR_BYTES } from "../budget.ts";
-import { CachedMessage, Message } from "../client/message.ts";
+import { CachedMessage, Message } from "../client/index.ts";
 import { SELF_EXPIRING } from "../subjects.ts";
 import { type Page, type ReadOptions, type StoredMessage, TooMuch } from "../types.ts";
 import { isExpiring } from "./cached-index.ts";

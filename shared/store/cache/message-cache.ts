@@ -1,4 +1,4 @@
-import type { CachedMessage } from "../client/message.ts";
+import type { CachedMessage } from "../client/index.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
 import { type Evictable, SieveCache } from "./sieve-cache.ts";
 

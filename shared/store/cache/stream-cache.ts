@@ -4,8 +4,8 @@
  */
 
 import { BoundedMap } from "../../kernel/bounded-map.ts";
-import type { OpenStore } from "../broker/store.ts";
-import type { Message } from "../client/message.ts";
+import type { OpenStore } from "../broker/index.ts";
+import type { Message } from "../client/index.ts";
 import { DEFINITIONS, definedStream, FOLLOWED, followedFilter, isIndexFilter, streams } from "../subjects.ts";
 import { type MatchingSubjects, type Page, type StoredMessage, TooMuch } from "../types.ts";
 import type { CachedIndex } from "./cached-index.ts";

@@ -2,7 +2,7 @@
  * A store for Workers far from the broker. Each method is one RPC to a Durable Object that is connected to the broker.
  */
 import { AppError, unavailable } from "../../kernel/errors.ts";
-import { brokerTimeout } from "../client/pending-requests.ts";
+import { brokerTimeout } from "../client/index.ts";
 import type { Store } from "../types.ts";
 import { type Answer, CALLS, type Call, decodeResult, type RpcMessage } from "./rpc-message.ts";
 

@@ -3,7 +3,7 @@
  * idle, so that the object can hibernate.
  */
 import { AppError } from "../../kernel/errors.ts";
-import type { OpenStore } from "../broker/store.ts";
+import type { OpenStore } from "../broker/index.ts";
 import type { Store } from "../types.ts";
 import {
   type Answer,

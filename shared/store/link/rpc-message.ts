@@ -1,7 +1,7 @@
 /** Encodes results and errors as plain values, which Cloudflare's RPC copies between isolates. */
 import { AppError } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
-import { Message, ResponseHeaders } from "../client/message.ts";
+import { Message, ResponseHeaders } from "../client/index.ts";
 import {
   Conflict,
   type KvEntry,

@@ -1,5 +1,5 @@
 /** Server-sent events of live lists: lists whose changes a client receives while it stays connected. */
-import type { ListEvent } from "../../entry/live/judge.ts";
+import type { ListEvent } from "../../entry/live/index.ts";
 
 const encoder = new TextEncoder();
 

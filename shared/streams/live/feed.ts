@@ -1,13 +1,18 @@
 /** Reads the changes of one schema's entries, once for all live lists (lists that send changes) of the schema. */
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
-import { type Change, changesFilter, changesIn } from "../../entry/live/changes.ts";
+import { liveOrb } from "../../definition/stored/index.ts";
+import { type Change, changesFilter, changesIn } from "../../entry/live/index.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { type Home, streams } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import type { Hub } from "../read/hub.ts";
-import { checkRetained, type PageLimit } from "../read/source.ts";
-import type { Listener, Step, Tail } from "../read/tail.ts";
+import {
+  checkRetained,
+  type Hub,
+  type Listener,
+  type PageLimit,
+  type Step,
+  type Tail,
+} from "../read/index.ts";
 
 /** The changes of entries between two positions of the stream. */
 export interface ChangeStep extends Step {

@@ -3,8 +3,7 @@
  * it receives each new change.
  */
 import { AppError } from "../../kernel/errors.ts";
-import type { Hub, TimerListener } from "../read/hub.ts";
-import type { ReaderEnd, Sink } from "../read/reader.ts";
+import type { Hub, ReaderEnd, Sink, TimerListener } from "../read/index.ts";
 import {
   type EndReason,
   endEvent,

@@ -3,13 +3,18 @@
  * list, so that each event is computed and encoded only once.
  */
 import type { Deps } from "../../deps.ts";
-import { effectOf, type ListEvent, type ListView } from "../../entry/live/judge.ts";
-import { type SnapshotPage, type SnapshotRest, snapshotOfList } from "../../entry/live/snapshot.ts";
+import {
+  effectOf,
+  type ListEvent,
+  type ListView,
+  type SnapshotPage,
+  type SnapshotRest,
+  snapshotOfList,
+} from "../../entry/live/index.ts";
 import { unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import { readsMemory } from "../../store/policy.ts";
-import type { Hub } from "../read/hub.ts";
-import type { Listener, Tail, TailEnd } from "../read/tail.ts";
+import type { Hub, Listener, Tail, TailEnd } from "../read/index.ts";
 import { type EndReason, listEvent } from "./events.ts";
 import type { ChangeFeed, ChangeStep } from "./feed.ts";
 import { ListPace, type SharedPace } from "./pace.ts";

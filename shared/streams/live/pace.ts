@@ -3,7 +3,7 @@
  * for each second. What it compares beyond that waits for a turn that all lists of the host share, so the list gets its
  * events later.
  */
-import type { Work } from "../../entry/query/filter.ts";
+import type { Work } from "../../entry/query/index.ts";
 import { pause } from "../../kernel/pause.ts";
 
 /** Work of a list without waiting, in characters that are compared: about two milliseconds in each second. */

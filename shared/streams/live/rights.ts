@@ -2,9 +2,9 @@
 import { accountOf } from "../../access/actor.ts";
 import { may } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import { homeKey } from "../../definition/document/home.ts";
-import type { ListView } from "../../entry/live/judge.ts";
-import type { OrbContext } from "../../entry/model/resolve.ts";
+import { homeKey } from "../../definition/document/index.ts";
+import type { ListView } from "../../entry/live/index.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
 import { sha256 } from "../../kernel/ids.ts";
 
 const keys = new WeakMap<CompiledSchema, Promise<string>>();

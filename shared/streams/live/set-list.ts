@@ -2,17 +2,14 @@
  * A list within a change set whose changes are sent to one client. What a write means for such a list depends on the set
  * and on the orb. So after each write into either, the list is read again, and the client gets what differs.
  */
-import { liveOrb } from "../../definition/stored/live.ts";
+import { liveOrb } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { changesFilter } from "../../entry/live/changes.ts";
-import type { ListView, LiveEntry } from "../../entry/live/judge.ts";
-import { snapshotOfList } from "../../entry/live/snapshot.ts";
+import { changesFilter, type ListView, type LiveEntry, snapshotOfList } from "../../entry/live/index.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import type { Hub } from "../read/hub.ts";
-import type { Listener, Step, Tail, TailEnd } from "../read/tail.ts";
+import type { Hub, Listener, Step, Tail, TailEnd } from "../read/index.ts";
 import { type EndReason, listEvent } from "./events.ts";
 import type { FollowedList } from "./follower.ts";
 import type { ListFollower, ListSnapshot, ListStep, Piece } from "./live-list.ts";

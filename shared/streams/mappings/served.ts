@@ -2,8 +2,7 @@
  * Tells which streams clients can read. An application's stream can be read only while the application is published.
  */
 import { type LiveOrb, lossHeaders } from "../../definition/live-orb.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
-import { isUnusable } from "../../definition/stored/readable.ts";
+import { isUnusable, liveOrb } from "../../definition/stored/index.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import type { Mapping } from "./mapping.ts";

@@ -1,5 +1,4 @@
-import type { Batch } from "../protocol/batch.ts";
-import { type Messages, messagesAfter, noMessages } from "../protocol/messages.ts";
+import { type Batch, type Messages, messagesAfter, noMessages } from "../protocol/index.ts";
 import type { Hub } from "./hub.ts";
 import type { Listener, Tail } from "./tail.ts";
 

@@ -1,12 +1,12 @@
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { liveOrb } from "../../definition/stored/live.ts";
-import { snapshotOf } from "../../entry/model/snapshot.ts";
+import { liveOrb } from "../../definition/stored/index.ts";
+import { snapshotOf } from "../../entry/model/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { PAIR_BYTES } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Consistency, type Store, type StoredMessage, TooMuch } from "../../store/types.ts";
-import { joinTexts, type Messages } from "../protocol/messages.ts";
+import { joinTexts, type Messages } from "../protocol/index.ts";
 import { copyState, type HeadState, isCopy, type PublicCopy, project, publicMessage } from "./projection.ts";
 
 export interface Projected {

@@ -1,4 +1,4 @@
-import type { Messages } from "../protocol/messages.ts";
+import type { Messages } from "../protocol/index.ts";
 
 export interface StreamState {
   /** Time when the stream was created, as RFC 3339 text. It changes when the stream is restored from a backup. */

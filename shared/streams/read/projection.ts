@@ -5,18 +5,21 @@
 
 import { may, PUBLIC } from "../../access/authorize.ts";
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
-import { ofFields, readableBy } from "../../entry/model/fields.ts";
-import { type Choice, presentValues } from "../../entry/model/localize.ts";
-import { maskValues } from "../../entry/model/masking.ts";
-import { withNames } from "../../entry/model/names.ts";
-import { addressIn, schemaOf } from "../../entry/model/resolve.ts";
 import {
+  addressIn,
+  type Choice,
   type EntrySnapshot,
   type LiveCopy,
+  maskValues,
+  ofFields,
+  presentValues,
+  readableBy,
   type StoredCopy,
+  schemaOf,
   type Tombstone,
   viewWith,
-} from "../../entry/model/snapshot.ts";
+  withNames,
+} from "../../entry/model/index.ts";
 import { isObject } from "../../kernel/json.ts";
 import { type EntryAddress, isToken, MODULE_TOKENS } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";

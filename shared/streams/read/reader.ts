@@ -2,9 +2,14 @@
  * One client that reads a stream as server-sent events. It first gets the stored messages page by page, then new ones.
  */
 import { AppError } from "../../kernel/errors.ts";
-import type { Batch } from "../protocol/batch.ts";
-import { controlEvent, eventsOf, type Form, KEEP_ALIVE } from "../protocol/events.ts";
-import { currentCursor } from "../protocol/offset.ts";
+import {
+  type Batch,
+  controlEvent,
+  currentCursor,
+  eventsOf,
+  type Form,
+  KEEP_ALIVE,
+} from "../protocol/index.ts";
 import type { Hub, TimerListener } from "./hub.ts";
 import type { PageLimit, PageStart } from "./source.ts";
 import type { Listener, Tail, TailEnd } from "./tail.ts";

@@ -1,12 +1,12 @@
 import { AppError, notFound } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
-import { feedSubject, republishedFilter } from "../../store/broker/provision.ts";
+import { feedSubject, republishedFilter } from "../../store/broker/index.ts";
 import { REQUEST_BYTES } from "../../store/budget.ts";
 import { mayLag } from "../../store/policy.ts";
 import { orbOf } from "../../store/subjects.ts";
 import type { Page, Store, StoredMessage, StreamInfo } from "../../store/types.ts";
-import { servedAs } from "../mappings/served.ts";
-import { concat, encodeMessages, type Messages, noMessages } from "../protocol/messages.ts";
+import { servedAs } from "../mappings/index.ts";
+import { concat, encodeMessages, type Messages, noMessages } from "../protocol/index.ts";
 import { FairSemaphore } from "./fair-semaphore.ts";
 import { type Projected, projectMessages } from "./orb-messages.ts";
 import type { StreamPage, StreamState } from "./page.ts";

@@ -5,7 +5,7 @@
  */
 import { AppError } from "../../kernel/errors.ts";
 import { type StoredMessage, StreamMissing } from "../../store/types.ts";
-import type { Batch } from "../protocol/batch.ts";
+import type { Batch } from "../protocol/index.ts";
 import type { StreamState } from "./page.ts";
 import type { PageLimit, Source } from "./source.ts";
 

@@ -2,7 +2,7 @@
 // biome-ignore-all lint/a11y/noNoninteractiveElementToInteractiveRole: a table whose rows can be focused is a grid (ARIA practices).
 // biome-ignore-all lint/a11y/useFocusableInteractive: a table whose rows can be focused is a grid (ARIA practices).
 import { Component } from "preact";
-import { traitsOf } from "../../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../../shared/definition/types/index.ts";
 import { AccountName } from "../../accounts/name.tsx";
 import { kindOf } from "../../fields/index.ts";
 import { type FieldModel, isObjects, type OrbModel } from "../../model/orb.ts";

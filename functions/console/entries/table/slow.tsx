@@ -1,5 +1,5 @@
 /** Explains why a list takes long: which part of the query has no index, and what would help. */
-import { traitsOf } from "../../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../../shared/definition/types/index.ts";
 import { isPlatformAdmin } from "../../api/caller.ts";
 import { type EntryPlace, listEntries } from "../../api/entries.ts";
 import { type FieldModel, labelOf, type OrbModel, type SchemaModel } from "../../model/orb.ts";

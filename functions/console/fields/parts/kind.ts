@@ -1,6 +1,6 @@
 /** The field types of the console. Each type has a file that implements this interface. */
 import type { ComponentChildren, ComponentType } from "preact";
-import type { FilterOperator } from "../../../../shared/definition/types/traits.ts";
+import type { FilterOperator } from "../../../../shared/definition/types/index.ts";
 import type { Progress } from "../../files/uploads.ts";
 import type { FieldModel, Shape } from "../../model/orb.ts";
 import type { InputAttributes } from "../../ui/form.tsx";

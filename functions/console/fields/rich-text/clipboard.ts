@@ -2,7 +2,7 @@
 import { Fragment, type Schema, Slice } from "prosemirror-model";
 import { Selection } from "prosemirror-state";
 import type { EditorView } from "prosemirror-view";
-import { addressFlaw, LINK } from "../../../../shared/definition/types/rich-text.ts";
+import { addressFlaw, LINK } from "../../../../shared/definition/types/index.ts";
 import { type Block, isTextBlock } from "../../../../shared/rich/model.ts";
 import { toHtml } from "../../../../shared/rich/to-html.ts";
 import { toText } from "../../../../shared/rich/to-text.ts";

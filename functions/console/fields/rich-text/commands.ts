@@ -4,7 +4,7 @@ import { redo, undo } from "prosemirror-history";
 import { undoInputRule } from "prosemirror-inputrules";
 import type { MarkType, Node } from "prosemirror-model";
 import { type Command, type EditorState, NodeSelection, TextSelection } from "prosemirror-state";
-import { MAX_LEVEL } from "../../../../shared/definition/types/rich-text.ts";
+import { MAX_LEVEL } from "../../../../shared/definition/types/index.ts";
 import { type Item, nodeOf } from "./convert.ts";
 import { type BlockAttrs, type Formats, markName, plainStyle } from "./schema.ts";
 

@@ -1,7 +1,7 @@
 /** Converts Portable Text to the documents of the editor, and back. */
 import { Fragment, Mark, type Node, type Schema } from "prosemirror-model";
 import { newKey } from "../../../../shared/client/transport.ts";
-import { BLOCK, entryPath, LINK, SPAN } from "../../../../shared/definition/types/rich-text.ts";
+import { BLOCK, entryPath, LINK, SPAN } from "../../../../shared/definition/types/index.ts";
 import { isObject } from "../../../../shared/kernel/json.ts";
 import { same } from "../../model/cells.ts";
 import { type BlockAttrs, markName, markOf } from "./schema.ts";

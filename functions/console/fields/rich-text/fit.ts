@@ -1,5 +1,5 @@
 /** Adapts Portable Text from another field to what a field allows. */
-import { BLOCK, LINK, SPAN } from "../../../../shared/definition/types/rich-text.ts";
+import { BLOCK, LINK, SPAN } from "../../../../shared/definition/types/index.ts";
 import { isObject } from "../../../../shared/kernel/json.ts";
 import { type Item, itemKey } from "./convert.ts";
 import { type Formats, plainStyle } from "./schema.ts";

@@ -1,5 +1,5 @@
 /** Reads HTML with the browser's parser, which runs no script and loads nothing. */
-import { addressFlaw, MAX_LEVEL } from "../../../../shared/definition/types/rich-text.ts";
+import { addressFlaw, MAX_LEVEL } from "../../../../shared/definition/types/index.ts";
 import { HtmlReader } from "../../../../shared/rich/html-reader.ts";
 import type { Converted, Target } from "../../../../shared/rich/model.ts";
 import type { Formats } from "./schema.ts";

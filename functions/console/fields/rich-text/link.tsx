@@ -1,7 +1,7 @@
 /** The dialog of a link: to an address, or to an entry. */
 import type { ComponentType } from "preact";
 import { useState } from "preact/hooks";
-import { addressFlaw, LINK } from "../../../../shared/definition/types/rich-text.ts";
+import { addressFlaw, LINK } from "../../../../shared/definition/types/index.ts";
 import { isObject } from "../../../../shared/kernel/json.ts";
 import { type FieldModel, pointerIn } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";

@@ -1,6 +1,6 @@
 /** The editor's model of rich text. It is flat like Portable Text: each paragraph or item of a list is one block. */
 import { type DOMOutputSpec, type MarkSpec, Schema } from "prosemirror-model";
-import { BLOCK, DEFAULT_FORMATS } from "../../../../shared/definition/types/rich-text.ts";
+import { BLOCK, DEFAULT_FORMATS } from "../../../../shared/definition/types/index.ts";
 import type { FieldModel } from "../../model/orb.ts";
 
 /** What a field allows. */

@@ -8,7 +8,7 @@ import {
   isFieldType,
   takesRule,
   traitsOf,
-} from "../../../../shared/definition/types/traits.ts";
+} from "../../../../shared/definition/types/index.ts";
 import type { TextKey } from "../../texts/t.ts";
 import { type JsonObject, listOf, objectOf, textOf } from "../document/pointer.ts";
 import {

@@ -1,7 +1,7 @@
 /** The inputs for the attributes of modules, schemas and fields: one input for each kind of attribute. */
 import type { ComponentType } from "preact";
 import { useId } from "preact/hooks";
-import { isFieldType, traitsOf } from "../../../../shared/definition/types/traits.ts";
+import { isFieldType, traitsOf } from "../../../../shared/definition/types/index.ts";
 import { kindOf } from "../../fields/index.ts";
 import type { FieldModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";

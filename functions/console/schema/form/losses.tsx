@@ -1,5 +1,5 @@
 /** Lists the entries that would lose a value by a change of type, and offers a rule that converts their values. */
-import { isFieldType, takesRule } from "../../../../shared/definition/types/traits.ts";
+import { isFieldType, takesRule } from "../../../../shared/definition/types/index.ts";
 import type { DryRun } from "../../api/orbs.ts";
 import { orbLink } from "../../shell/nav.ts";
 import { t } from "../../texts/t.ts";

@@ -1,7 +1,6 @@
 /** Rules for string and text fields. Lengths count Unicode code points, as in JSON Schema. */
 import type { Report } from "../../../kernel/faults.ts";
-import type { FieldDefinition } from "../../document/document.ts";
-import { textFlaw } from "../../document/text.ts";
+import { type FieldDefinition, textFlaw } from "../../document/index.ts";
 import { compilePattern, MAX_MATCHED } from "./pattern.ts";
 import type { JsonSchema, Rule } from "./type.ts";
 

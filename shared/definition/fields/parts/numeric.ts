@@ -1,6 +1,6 @@
 import type { Report } from "../../../kernel/faults.ts";
 import { survives } from "../../../kernel/json-fault.ts";
-import type { FieldDefinition } from "../../document/document.ts";
+import type { FieldDefinition } from "../../document/index.ts";
 import type { Json, JsonSchema, Rule } from "./type.ts";
 
 /** Rejects infinite numbers. */

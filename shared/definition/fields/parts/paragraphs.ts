@@ -1,6 +1,6 @@
 /** Rich text from and to plain text. `shared/rich` converts markup, and is too large for every request. */
 import { isObject } from "../../../kernel/json.ts";
-import { BLOCK, DEFAULT_FORMATS, SPAN } from "../../types/rich-text.ts";
+import { BLOCK, DEFAULT_FORMATS, SPAN } from "../../types/index.ts";
 import type { Conversion, FieldType, Json } from "./type.ts";
 
 /** Maximum items of a list. */

@@ -1,6 +1,6 @@
 /** Common code of date, time and datetime fields. */
-import type { FieldDefinition } from "../../document/document.ts";
-import { FIELD_TRAITS } from "../../types/traits.ts";
+import type { FieldDefinition } from "../../document/index.ts";
+import { FIELD_TRAITS } from "../../types/index.ts";
 import { fromTexts } from "./conversion.ts";
 import { compareScalars, type FieldType, type Rule } from "./type.ts";
 

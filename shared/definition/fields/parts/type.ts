@@ -1,8 +1,8 @@
 /** To add a field type, write one file in the folder above and list it in its `index.ts`. */
 import type { Report } from "../../../kernel/faults.ts";
 import { comparable } from "../../../kernel/words.ts";
-import type { FieldDefinition } from "../../document/document.ts";
-import { AREAS, type FieldTraits, type FieldTypeName, type FilterOperator } from "../../types/traits.ts";
+import type { FieldDefinition } from "../../document/index.ts";
+import { AREAS, type FieldTraits, type FieldTypeName, type FilterOperator } from "../../types/index.ts";
 
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json };
 

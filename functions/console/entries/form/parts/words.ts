@@ -1,5 +1,5 @@
 /** Texts that describe fields, periods of visibility (windows) and languages. */
-import { traitsOf } from "../../../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../../../shared/definition/types/index.ts";
 import type { EntryItem } from "../../../api/entries.ts";
 import type { FieldModel } from "../../../model/orb.ts";
 import { patternWords } from "../../../model/pattern.ts";

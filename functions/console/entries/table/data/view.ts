@@ -3,7 +3,7 @@
  * `?status=SAVED&filter[title][contains]=lamp`.
  */
 
-import { traitsOf } from "../../../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../../../shared/definition/types/index.ts";
 import { isObject } from "../../../../../shared/kernel/json.ts";
 import type { EntryItem } from "../../../api/entries.ts";
 import type { Status } from "../../../api/orbs.ts";

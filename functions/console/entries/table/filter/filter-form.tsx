@@ -1,6 +1,6 @@
 /** Lets the user choose a filter: a field, an operator and a value. */
 import { useId, useState } from "preact/hooks";
-import { traitsOf } from "../../../../../shared/definition/types/traits.ts";
+import { traitsOf } from "../../../../../shared/definition/types/index.ts";
 import { AccountPicker } from "../../../accounts/picker.tsx";
 import { kindOf } from "../../../fields/index.ts";
 import type { FilterOp } from "../../../fields/parts/kind.ts";

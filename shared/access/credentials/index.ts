@@ -1,0 +1,20 @@
+export {
+  type AccountOperation,
+  type ChangeOperation,
+  covered,
+  covers,
+  type EntryOperation,
+  EVERY_ORB,
+  isAccountOperation,
+  isPlatformOperation,
+  needOf,
+  type Operation,
+  PLATFORM_OPERATIONS,
+  type PlatformOperation,
+  type RealmOperation,
+  requireCovered,
+  type Scope,
+  scopeIn,
+} from "./operations.ts";
+export { CANS, type Can, RIGHTS } from "./rights.ts";
+export { isTokenText, readTokenText, type TokenParts, writeTokenText } from "./token-text.ts";

@@ -1,0 +1,9 @@
+export {
+  NAME_LIMITS,
+  type NamingOrb,
+  namesOf,
+  namesOfTokens,
+  realmsOf,
+  requireNames,
+  searchNames,
+} from "./names.ts";

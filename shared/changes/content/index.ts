@@ -1,0 +1,9 @@
+export { contentOf, type Item, type ReadContent } from "./content.ts";
+export { diffSet } from "./diff.ts";
+export { publishSet, requireEach } from "./publish.ts";
+export { rebaseEntry } from "./rebase.ts";
+export { releaseClosed } from "./release.ts";
+export { revertSet } from "./revert.ts";
+export { takeOut } from "./take-out.ts";
+export { undoSets } from "./undo.ts";
+export { type ReadingIn, readingIn, type WithinSet, type WritingOptions, writingInto } from "./within.ts";

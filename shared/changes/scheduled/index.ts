@@ -1,0 +1,2 @@
+export { isDue, tryDue } from "./due.ts";
+export { ScheduleKeeper } from "./keeper.ts";

@@ -1,0 +1,27 @@
+export { type Conversion, conversionTo, isLossless } from "./forms.ts";
+export { type Before, isSameRule, type MadeField, madeBefore, madeFields, madeIn } from "./made.ts";
+export { moveValues } from "./moved.ts";
+export {
+  type Location,
+  type MovedBetween,
+  type MovedField,
+  movedBetween,
+  movedFields,
+  sharedBetween,
+} from "./moves.ts";
+export { pinnedNames, storedNames } from "./resolve.ts";
+export { type ConversionBudget, conversionBudget, shown } from "./ruled.ts";
+export { splitItems } from "./split.ts";
+export {
+  allStored,
+  COMPONENTS,
+  countForms,
+  hasRulesOrMoves,
+  MODULES,
+  NameTable,
+  rootOf,
+  type StoredNames,
+  schemasOf,
+  scopeWithin,
+  storedHome,
+} from "./stored-names.ts";

@@ -1,0 +1,22 @@
+export {
+  addressFlaw,
+  BLOCK,
+  DEFAULT_FORMATS,
+  entryPath,
+  LINK,
+  MAX_LEVEL,
+  RESERVED_TYPES,
+  SPAN,
+} from "./rich-text.ts";
+export { isSlug, slugOf } from "./slug.ts";
+export {
+  AREAS,
+  FIELD_TRAITS,
+  FIELD_TYPE_NAMES,
+  type FieldTraits,
+  type FieldTypeName,
+  type FilterOperator,
+  isFieldType,
+  takesRule,
+  traitsOf,
+} from "./traits.ts";

@@ -1,0 +1,3 @@
+export { typeOfBinary } from "./binary.ts";
+export { markupOf } from "./markup.ts";
+export { singleByteText, textIn } from "./text.ts";

@@ -1,0 +1,1 @@
+export { rulesEvaluate } from "./evaluate.ts";

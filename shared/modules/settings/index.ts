@@ -1,0 +1,1 @@
+export { settingsGet, settingsSet } from "./handlers.ts";

@@ -1,0 +1,2 @@
+export { exportOrb } from "./export.ts";
+export { importOrb } from "./import.ts";

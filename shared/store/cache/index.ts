@@ -1,0 +1,8 @@
+export {
+  type CachedStore,
+  type CacheStats,
+  DependencyTracker,
+  type Evictable,
+  openCachedStore,
+  SieveCache,
+} from "./cached-store.ts";
