@@ -5,15 +5,38 @@ import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import type { EntryKey } from "../../shared/entry/index.ts";
 import { type Choice, choose, richTextForm } from "../../shared/entry/model/index.ts";
 import { parseOneQuery } from "../../shared/entry/query/index.ts";
-import { getEntry, listEntries, readMoment } from "../../shared/entry/read/index.ts";
+import { getEntry, type ListInput, listEntries, readMoment } from "../../shared/entry/read/index.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
+import { LiveLists, type SetOfList, serveLiveList } from "../../shared/streams/live/index.ts";
+import { STREAM_VARY } from "../../shared/streams/serve.ts";
 import { matchesTag, withVariant } from "../http/etag.ts";
 import { followedIn, readingFrom } from "../http/within.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
+import { handOver, serveReader } from "../streams/reader.ts";
 import { isLive, listInputOf, readingOf, type Target } from "./list-input.ts";
-import { liveList } from "./live.ts";
 import { furtherNames, type OperationName } from "./operations.ts";
+
+/**
+ * Serves a live list: over the request's own broker connection, or by a redirect to the streams process.
+ * @param set the change set within which the list is read
+ */
+async function liveList(c: Context<AppEnv>, list: ListInput, set: SetOfList | undefined): Promise<Response> {
+  const { deps } = c.var;
+  const { actor } = list.reading.caller;
+  const { streamsUrl } = deps.config;
+  const { pathname, searchParams: params } = new URL(c.req.url);
+  const lastEventId = c.req.header("last-event-id");
+  const method = c.req.method === "HEAD" ? "HEAD" : "GET";
+  const response =
+    streamsUrl === undefined
+      ? await serveReader(c, actor, { waits: method === "GET" }, (hub) =>
+          serveLiveList(new LiveLists(hub), deps, list, { method, params, lastEventId, set }),
+        )
+      : await handOver(c, actor, { streamsUrl, path: pathname, name: pathname });
+  response.headers.set("vary", `Accept-Language, ${STREAM_VARY}`);
+  return response;
+}
 
 const EXTRA = { id: furtherNames("get"), key: furtherNames("getBy") };
 

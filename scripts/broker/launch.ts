@@ -1,15 +1,47 @@
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync } from "node:fs";
+import { totalmem } from "node:os";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { writePrivate } from "../config/data-dir.ts";
 import { Failure } from "../process/failure.ts";
 import { isFree } from "../process/ports.ts";
 import { backoff, retryDelay, supervise } from "../process/supervise.ts";
-import type { BrokerConfig, ClusterNode } from "./config.ts";
-import { renderConfig } from "./config.ts";
-import { memorySettings } from "./memory.ts";
+import { type BrokerConfig, type ClusterNode, renderConfig } from "./config.ts";
 import { mender } from "./mend.ts";
+
+/**
+ * Percentage by which the broker's memory may grow before the next garbage collection. With Go's default, 100, the
+ * broker holds up to twice the memory in use: the index of subjects, and the files that were just read or written.
+ */
+const GOGC = 50;
+
+/**
+ * Maximum share of the machine's memory for the brokers. Near this limit, they collect garbage more often, because
+ * other processes need memory too.
+ */
+const MEMORY_SHARE = 0.5;
+
+const MIB = 2 ** 20;
+
+/** Returns the memory in bytes that the processes of this machine or container can use. */
+function availableMemory(): number {
+  const constrained = process.constrainedMemory();
+  return constrained > 0 ? Math.min(constrained, totalmem()) : totalmem();
+}
+
+/**
+ * Returns the environment variables for the broker's Go runtime. If the environment already sets one of them, that
+ * value is used.
+ * @param brokers number of brokers on this machine
+ */
+function memorySettings(brokers: number, memory = availableMemory()): Record<string, string> {
+  const limit = Math.floor((memory * MEMORY_SHARE) / brokers / MIB);
+  return {
+    GOGC: String(GOGC),
+    GOMEMLIMIT: `${limit}MiB`,
+  };
+}
 
 export interface LaunchOptions {
   binary: string;

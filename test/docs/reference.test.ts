@@ -104,7 +104,7 @@ describe("settings.md", () => {
     for (const file of readdirSync(join(root, "scripts"))) {
       if (file.endsWith(".ts")) take(`scripts/${file}`, /process\.env\.([A-Z_]+)/g);
     }
-    take("scripts/broker/memory.ts", /^ {4}([A-Z]{3,}): /gm);
+    take("scripts/broker/launch.ts", /^ {4}([A-Z]{3,}): /gm);
     take("scripts/doctor/doctor.ts", /process\.env\.([A-Z_]+)/g);
     take("scripts/process/environment.ts", /"([A-Z][A-Z_]{3,})"/g);
     take("scripts/tools/chromium.ts", /process\.env\.([A-Z_]+)/g);

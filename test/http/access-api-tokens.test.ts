@@ -1,6 +1,6 @@
 /** API tokens and service accounts over HTTP. `credentials-walk.test.ts` tries every route with every credential. */
 import { beforeAll, beforeEach, describe, expect, test } from "vitest";
-import { crc32 } from "../../shared/access/credentials/crc32.ts";
+import { crc32 } from "../../shared/access/credentials/token-text.ts";
 import { buckets, streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { admin, adminToken, begin, call, complete, type SignedIn, user } from "../support/auth.ts";

@@ -2,8 +2,12 @@ import { readFileSync } from "node:fs";
 import { crc32 as zlibCrc32 } from "node:zlib";
 import { expect, test } from "vitest";
 import { secretsIn } from "../../scripts/tools/audit.ts";
-import { crc32 } from "../../shared/access/credentials/crc32.ts";
-import { isTokenText, readTokenText, writeTokenText } from "../../shared/access/credentials/token-text.ts";
+import {
+  crc32,
+  isTokenText,
+  readTokenText,
+  writeTokenText,
+} from "../../shared/access/credentials/token-text.ts";
 import { newId, randomToken } from "../../shared/kernel/ids.ts";
 
 const sub = "0123456789abcdef".repeat(2);

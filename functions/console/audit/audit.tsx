@@ -4,6 +4,7 @@ import { useSearchParams } from "wouter-preact";
 import { AccountPicker } from "../accounts/picker.tsx";
 import { type AuditRecord, listAudit } from "../api/people.ts";
 import { useLoad } from "../state/load.ts";
+import { nameForAdmin } from "../state/names.ts";
 import { t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Button } from "../ui/button.tsx";
@@ -12,7 +13,26 @@ import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { type Column, Pager, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
-import { accountIn, isAboutAccount } from "./names.ts";
+
+/** Audited actions whose target is an account. */
+const OF_ACCOUNTS = new Set([
+  "register",
+  "signin",
+  "signout",
+  "passkey",
+  "recovery",
+  "identity",
+  "user",
+  "role",
+]);
+
+const isAboutAccount = ({ action }: Pick<AuditRecord, "action">): boolean => OF_ACCOUNTS.has(action);
+
+/** Returns the name of an account in a realm (set of accounts); undefined if there is none. */
+function accountIn(realm: string, id: string): string | undefined {
+  const name = nameForAdmin(realm === "platform" || realm === "auth" ? undefined : realm, id);
+  return name === t("names.unknown") ? undefined : name;
+}
 
 const TEXTS = ["realm", "action", "actor", "target"] as const;
 const TIMES = ["gte", "lte"] as const;

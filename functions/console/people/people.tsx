@@ -1,24 +1,84 @@
 /** A page that lists accounts and invitations, with the dialogs that change them. */
 import { useEffect, useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
+import { Tokens } from "../accounts/tokens.tsx";
 import type { Account } from "../api/caller.ts";
-import { findPerson, type Invitation, type PeoplePlace, type Person } from "../api/people.ts";
+import { findPerson, type Invitation, listTokens, type PeoplePlace, type Person } from "../api/people.ts";
 import { CodeButton } from "../code/sample.tsx";
+import type { Sample } from "../model/code.ts";
 import { refresh } from "../state/cache.ts";
 import { useCommands } from "../state/commands.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
+import { Dialog } from "../ui/dialog.tsx";
 import type { Option } from "../ui/form.tsx";
 import { type Crumb, Page } from "../ui/page.tsx";
+import { Shows } from "../ui/states.tsx";
 import { Tabs } from "../ui/tabs.tsx";
 import { Accounts } from "./accounts.tsx";
 import { Invitations } from "./invitations.tsx";
 import { InviteDialog, ServiceDialog } from "./invite.tsx";
 import { LinkDialog } from "./link.tsx";
 import { PersonDialog } from "./person.tsx";
-import { peopleSamples } from "./samples.ts";
-import { TokensDialog } from "./tokens.tsx";
+
+/** The API tokens of a service account. */
+function TokensDialog({
+  place,
+  person,
+  orb,
+  onClose,
+}: {
+  place: PeoplePlace;
+  person: Person;
+  /** The application that new tokens are valid for; `*` for all applications. */
+  orb: string;
+  onClose: () => void;
+}) {
+  const owner = { base: place.base, account: person.id };
+  const tokens = useLoad(`tokens/${person.id}`, (signal) => listTokens(owner, signal));
+  return (
+    <Dialog title={t("people.tokensOf", { name: person.name })} onClose={onClose} wide>
+      <Shows of={tokens}>{() => <Tokens owner={owner} tokens={tokens} orb={orb} />}</Shows>
+    </Dialog>
+  );
+}
+
+/** Milliseconds of a year. */
+const YEAR = 31_536_000_000;
+
+/**
+ * Returns sample requests. Each request's name is a key in the console's texts.
+ * @param application the application that a token is valid for; `*` for all applications
+ */
+function peopleSamples({ base, platform }: PeoplePlace, orb: string) {
+  const url = location.origin + base;
+  const accounts = `${url}/${platform ? "admins" : "users"}`;
+  const role = platform ? {} : { role: "user" };
+  const expiresAt = new Date(Date.now() + YEAR).toISOString();
+  const token = { account: "ACCOUNT_ID", name: "importer", expiresAt, scopes: [{ orb, can: ["read"] }] };
+  const samples: {
+    name: "listPeople" | "invite" | "changeRole" | "service" | "createToken";
+    sample: Sample;
+  }[] = [
+    { name: "listPeople", sample: { method: "GET", url: accounts } },
+    {
+      name: "invite",
+      sample: { method: "POST", url: `${url}/invitations`, ...(platform ? {} : { body: role }) },
+    },
+    {
+      name: "service",
+      sample: { method: "POST", url: accounts, body: { name: "importer", service: true, ...role } },
+    },
+    { name: "createToken", sample: { method: "POST", url: `${url}/tokens`, body: token } },
+  ];
+  if (!platform)
+    samples.push({
+      name: "changeRole",
+      sample: { method: "PUT", url: `${accounts}/ACCOUNT_ID`, body: { role: "admin" } },
+    });
+  return samples;
+}
 
 type Shown =
   | { what: "invite" | "service" }

@@ -1,7 +1,7 @@
 /** The history of an application's document: who changed what, and the revision that the user selects. */
 import { useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
-import { listRevisions, type OrbRevision, readOrb } from "../api/orbs.ts";
+import { listRevisions, listUses, type OrbRevision, readOrb, type Use } from "../api/orbs.ts";
 import { titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { useLoad } from "../state/load.ts";
@@ -11,10 +11,49 @@ import { Badge } from "../ui/badge.tsx";
 import { LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Shows } from "../ui/states.tsx";
-import { Pager } from "../ui/table.tsx";
+import { type Column, Pager, Table } from "../ui/table.tsx";
 import { Time } from "../ui/time.tsx";
 import { operationOf, RevisionDetail } from "./revision.tsx";
-import { UsedRevisions } from "./used.tsx";
+
+function userText({ kind, name, id }: Use): string {
+  if (kind === "token" || kind === "account" || kind === "handler")
+    return t(`revisions.by-${kind}`, { name: name ?? id ?? "" });
+  return t(`revisions.by-${kind}`);
+}
+
+const COLUMNS: readonly Column<Use>[] = [
+  {
+    id: "revision",
+    label: t("revisions.usedRevision"),
+    align: "end",
+    cell: ({ revision }) => String(revision),
+  },
+  { id: "by", label: t("revisions.usedBy"), cell: (use) => <bdi>{userText(use)}</bdi> },
+  {
+    id: "first",
+    label: t("revisions.usedSince"),
+    cell: ({ first }) => <time dateTime={first}>{first}</time>,
+  },
+  { id: "last", label: t("revisions.usedLast"), cell: ({ last }) => <time dateTime={last}>{last}</time> },
+];
+
+/** Lists the revisions of an application's document that programs still name, so that people know who must be changed. */
+function UsedRevisions({ orb }: { orb: string }) {
+  const { data } = useLoad(`document/${orb}/used`, (signal) => listUses(orb, signal));
+  if (data === undefined || data.items.length === 0) return null;
+  return (
+    <>
+      <h2>{t("revisions.used")}</h2>
+      <p class="hint">{t("revisions.usedText")}</p>
+      <Table
+        label={t("revisions.used")}
+        columns={COLUMNS}
+        rows={data.items}
+        keyOf={({ revision, kind, realm, id, token }) => [revision, kind, realm, id, token].join(" ")}
+      />
+    </>
+  );
+}
 
 /** Maximum number of summary lines for each revision in the list. */
 const SHOWN = 3;

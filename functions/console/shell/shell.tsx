@@ -1,13 +1,17 @@
 /** The layout around every page: header, navigation and overlays. */
 import type { ComponentChildren } from "preact";
 import { useLayoutEffect, useState } from "preact/hooks";
-import { useLocation } from "wouter-preact";
-import { type Caller, signinPage } from "../api/caller.ts";
+import { useLocation, useSearch } from "wouter-preact";
+import { type Caller, isPlatformAdmin, signinPage } from "../api/caller.ts";
+import { isActive, readChange } from "../api/changes.ts";
 import { sessionEnded } from "../api/http.ts";
 import type { OrbModel } from "../model/orb.ts";
 import { refresh } from "../state/cache.ts";
+import { changeIn, setsKey } from "../state/change.ts";
 import { isMac, shownKey } from "../state/commands.ts";
+import { useLoad, useReloadOnShow } from "../state/load.ts";
 import { t } from "../texts/t.ts";
+import { Badge } from "../ui/badge.tsx";
 import { Button, IconButton } from "../ui/button.tsx";
 import { Confirmation, Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
@@ -15,11 +19,47 @@ import { Link } from "../ui/link.tsx";
 import { crumbs } from "../ui/page.tsx";
 import { Toasts } from "../ui/toast.tsx";
 import { AccountMenu } from "./account.tsx";
-import { EditingBar } from "./editing.tsx";
-import type { Route } from "./nav.ts";
+import { orbLink, type Route } from "./nav.ts";
 import { usePages } from "./pages.ts";
 import { openPalette, PaletteHost, useKeys } from "./palette.tsx";
 import { Sidebar } from "./sidebar.tsx";
+
+/** Says in which change set the user edits, and lets the user leave it. */
+function Bar({ caller, orb, id }: { caller: Caller; orb: string; id: string }) {
+  const [path, go] = useLocation();
+  const search = useSearch();
+  const place = { orb, managed: isPlatformAdmin(caller) };
+  const loaded = useLoad(setsKey(orb, id, "set"), (signal) => readChange(place, id, signal));
+  const { data, error } = loaded;
+  useReloadOnShow(loaded);
+  const leave = () => {
+    const query = new URLSearchParams(search);
+    query.set("change", "");
+    go(`${path}?${query}`);
+  };
+  return (
+    <section class="editing" aria-label={t("changes.set")}>
+      <p role="status">
+        <span class="editing-words">{t("changes.editing")}</span>{" "}
+        <Link to={orbLink(orb, "changes", id)} class="editing-title">
+          <bdi>{data?.title ?? (error === undefined ? "…" : id)}</bdi>
+        </Link>
+        {data === undefined || data.state === "OPEN" ? null : (
+          <Badge tone={isActive(data) ? "info" : "warning"}>{t(`changes.state-${data.state}`)}</Badge>
+        )}
+        {error === undefined || data !== undefined ? null : <Badge tone="bad">{t("changes.notFound")}</Badge>}
+      </p>
+      <Button size="small" title={t("changes.leaveHint")} onClick={leave}>
+        {t("changes.leave")}
+      </Button>
+    </section>
+  );
+}
+
+function EditingBar({ caller, orb }: { caller: Caller; orb: string | undefined }) {
+  const id = changeIn(orb);
+  return id === undefined || orb === undefined ? null : <Bar key={id} {...{ caller, orb, id }} />;
+}
 
 function Breadcrumb() {
   const way = crumbs.value;

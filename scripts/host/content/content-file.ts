@@ -5,11 +5,25 @@
  * The file consists of blocks. Each block contains consecutive chunks of one uploaded file. A new block replaces the
  * one that was not read for the longest time. The file has no name, so it disappears when the process ends.
  */
-import { close, read, write } from "node:fs";
+
+import { randomUUID } from "node:crypto";
+import { close, openSync, read, unlinkSync, write } from "node:fs";
 import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { promisify } from "node:util";
 import type { ContentCache } from "../../../shared/deps.ts";
-import { openUnnamed } from "./unnamed-file.ts";
+
+/**
+ * Creates a file without a name, which the system removes when the process ends. Returns its descriptor.
+ * @param use part of the name that the file has until it is unlinked
+ * @throws Error if the folder does not exist or cannot be written to
+ */
+function openUnnamed(dir: string, use: string): number {
+  const path = join(dir, `platform-${use}-${randomUUID()}`);
+  const file = openSync(path, "wx+", 0o600);
+  unlinkSync(path);
+  return file;
+}
 
 /** Number of chunks in a block. In `begun` and `stored`, each bit stands for one chunk. */
 const BLOCK_CHUNKS = 8;

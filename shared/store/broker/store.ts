@@ -30,8 +30,46 @@ import {
 } from "../types.ts";
 import { directLast, directLatest, directMany, directSeq, leaderGet, leaderMany } from "./read.ts";
 import { scan as scanPage } from "./scan.ts";
-import { type ApiAnswer, streamReads } from "./stream-reads.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
+
+/** An answer of JetStream's API. */
+interface ApiAnswer {
+  error?: { code: number; err_code: number; description: string };
+  [member: string]: unknown;
+}
+
+/** Subjects are missing if no subject matches. `total` is missing if all of them are in the answer. */
+interface SubjectsAnswer {
+  state: { bytes: number; subjects?: Record<string, number> };
+  total?: number;
+}
+
+/** Returns the methods of the store that ask about streams instead of messages. @param api sends a request to JetStream */
+function streamReads(
+  api: (subject: string, body: unknown) => Promise<ApiAnswer>,
+): Pick<Store, "streamInfo" | "subjects" | "streamNames"> {
+  return {
+    async streamInfo(stream) {
+      const answer = await api(`STREAM.INFO.${stream}`, undefined);
+      if (answer.error === undefined) return answer as unknown as StreamInfo;
+      if (answer.error.err_code === ApiCode.streamNotFound) return null;
+      throw failure(stream, answer.error);
+    },
+    async subjects(stream, filter) {
+      const answer = await api(`STREAM.INFO.${stream}`, { subjects_filter: filter });
+      if (answer.error !== undefined) throw failure(stream, answer.error);
+      const { state, total } = answer as unknown as SubjectsAnswer;
+      const subjects = Object.keys(state.subjects ?? {});
+      if ((total ?? 0) > subjects.length) throw new TooMuch();
+      return { subjects, bytes: state.bytes };
+    },
+    async streamNames(filter) {
+      const answer = await api("STREAM.NAMES", { subject: filter });
+      if (answer.error !== undefined) throw failure(filter, answer.error);
+      return (answer.streams as string[] | null | undefined) ?? [];
+    },
+  };
+}
 
 const KEYS_PER_READ = 256;
 

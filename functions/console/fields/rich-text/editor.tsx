@@ -1,6 +1,7 @@
 /** The input for rich text. It is a file of its own for the browser, which loads it with the first rich text. */
 import type { ComponentType } from "preact";
 import { useRef, useState } from "preact/hooks";
+import type { Node } from "prosemirror-model";
 import { NodeSelection } from "prosemirror-state";
 import { isObject } from "../../../../shared/kernel/json.ts";
 import { type Progress, useUploads } from "../../files/uploads.ts";
@@ -18,7 +19,23 @@ import { LinkDialog } from "./link.tsx";
 import { formatsOf } from "./schema.ts";
 import { Toolbar } from "./toolbar.tsx";
 import { type Editing, useEditing } from "./view.ts";
-import { wordsIn } from "./words.ts";
+
+const segmenter = new Intl.Segmenter(undefined, { granularity: "word" });
+/** The words of blocks that did not change need not be counted again. */
+const counts = new WeakMap<Node, number>();
+
+function countIn(block: Node): number {
+  const found = counts.get(block);
+  if (found !== undefined) return found;
+  let count = 0;
+  for (const { isWordLike } of segmenter.segment(block.textBetween(0, block.content.size, "", " ")))
+    if (isWordLike === true) count++;
+  counts.set(block, count);
+  return count;
+}
+
+/** Returns the number of words in the text of a document, in all languages. */
+const wordsIn = (doc: Node): number => doc.children.reduce((sum, block) => sum + countIn(block), 0);
 
 interface Props extends InputProps {
   /** The input for a reference, which the dialog of a link uses. */

@@ -19,7 +19,7 @@ import { redo, redoDepth, undo, undoDepth } from "prosemirror-history";
 import type { Command, EditorState } from "prosemirror-state";
 import type { Shape } from "../../model/orb.ts";
 import { shownKey } from "../../state/commands.ts";
-import { t } from "../../texts/t.ts";
+import { type TextKey, t } from "../../texts/t.ts";
 import { Drawing, Icon, type IconNodes } from "../../ui/icon.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import {
@@ -32,8 +32,39 @@ import {
   toggle,
   toggleList,
 } from "./commands.ts";
-import { nameOfList, nameOfMark, nameOfStyle } from "./names.ts";
 import type { BlockAttrs, Formats } from "./schema.ts";
+
+/** Names of the formats that are common. All other formats are shown as the definition calls them. */
+const STYLES: Readonly<Record<string, TextKey>> = {
+  normal: "rich.normal",
+  blockquote: "rich.quote",
+  code: "rich.codeBlock",
+};
+
+const MARKS: Readonly<Record<string, TextKey>> = {
+  strong: "rich.strong",
+  em: "rich.em",
+  underline: "rich.underline",
+  "strike-through": "rich.strike",
+  code: "rich.code",
+  sub: "rich.sub",
+  sup: "rich.sup",
+  highlight: "rich.highlight",
+};
+
+const LISTS: Readonly<Record<string, TextKey>> = { bullet: "rich.bullet", number: "rich.number" };
+
+const nameIn = (names: Readonly<Record<string, TextKey>>, name: string): string => {
+  const key = Object.hasOwn(names, name) ? names[name] : undefined;
+  return key === undefined ? name : t(key);
+};
+
+const nameOfMark = (mark: string): string => nameIn(MARKS, mark);
+const nameOfList = (list: string): string => nameIn(LISTS, list);
+function nameOfStyle(style: string): string {
+  const level = /^h([1-6])$/.exec(style)?.[1];
+  return level === undefined ? nameIn(STYLES, style) : t("rich.heading", { level: Number(level) });
+}
 
 const MARK_ICONS: Readonly<Record<string, IconNodes>> = {
   ...{ strong: bold, em: italic, underline, "strike-through": strikethrough, code },

@@ -4,7 +4,7 @@ import { isObject } from "../../../../../shared/kernel/json.ts";
 import { CommandError } from "../../../command/context.ts";
 import { type Api, apiOf, findApi, MOST_PAGES, pageCheck, readApi } from "../../model/http.ts";
 import { languageOf } from "../../model/names.ts";
-import { member, objectsIn, textIn } from "../../model/read-json.ts";
+import { member, objectsIn, textIn, textsIn } from "../../model/read-json.ts";
 import {
   entryLabel,
   Linked,
@@ -15,10 +15,36 @@ import {
   type SourceOptions,
 } from "../../model/source.ts";
 import { draftOf } from "../../model/values.ts";
-import { FILE } from "./fields.ts";
+import { FILE, type Field } from "./fields.ts";
 import { CONTENT, type ContentType, type Described, Model, type StrapiRole, USER } from "./model.ts";
-import { populateOf } from "./query.ts";
 import { convertedOf, idOf, type ValueContext } from "./values.ts";
+
+/** Components inside each other. */
+const MAX_DEPTH = 8;
+
+/** Returns the parameters for the relations, files and components of an entry. */
+function populateOf(fields: readonly Field[], model: Model): string[] {
+  return inside(fields, model, "populate", 0);
+}
+
+function inside(fields: readonly Field[], model: Model, at: string, depth: number): string[] {
+  return fields.flatMap(({ id, type, source }) => {
+    const here = `${at}[${encodeURIComponent(id)}]`;
+    if (type === "media" || type === "relation") return [`${here}[fields][0]=documentId`];
+    if (type === "component") return of(textIn(source, "component") ?? "", model, here, depth);
+    if (type !== "dynamiczone") return [];
+    return textsIn(source, "components").flatMap((uid) =>
+      of(uid, model, `${here}[on][${encodeURIComponent(uid)}]`, depth),
+    );
+  });
+}
+
+function of(uid: string, model: Model, at: string, depth: number): string[] {
+  const component = model.component(uid);
+  if (component === undefined || depth > MAX_DEPTH) return [];
+  const deeper = inside(component.fields, model, `${at}[populate]`, depth + 1);
+  return deeper.length > 0 ? deeper : [`${at}=true`];
+}
 
 type Item = Record<string, unknown>;
 type Values = Record<string, unknown>;
