@@ -5,7 +5,7 @@
 
 import { defaultMethods } from "json-logic-engine";
 import { isObject } from "../kernel/json.ts";
-import { containsText } from "../kernel/search.ts";
+import { containsText } from "../texts/search.ts";
 import { isOperator } from "./check.ts";
 
 interface Runner {

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { containsText } from "../../shared/kernel/search.ts";
-import { MOST_WORDS, searchedWords, wordsOf } from "../../shared/kernel/words.ts";
+import { containsText } from "../../shared/texts/search.ts";
+import { MOST_WORDS, searchedWords, wordsOf } from "../../shared/texts/words.ts";
 import { testSeed } from "../support/random.ts";
 
 const letters = (max: number) => fc.string({ unit: fc.constantFrom("a", "b"), maxLength: max });

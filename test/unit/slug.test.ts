@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { isSlug, slugOf } from "../../shared/definition/types/slug.ts";
+import { isSlug, slugOf } from "../../shared/texts/slug.ts";
 
 test.each([
   ["Red chair", "en", "red-chair"],

@@ -1,4 +1,4 @@
-import { slugOf } from "../../../shared/definition/types/index.ts";
+import { slugOf } from "../../../shared/texts/slug.ts";
 import type { FieldKind, InputProps } from "./parts/kind.ts";
 import { plainText, TextInput } from "./parts/text-input.tsx";
 

@@ -1,5 +1,6 @@
+import { isSlug } from "../../texts/slug.ts";
 import { sourceOf } from "../document/index.ts";
-import { FIELD_TRAITS, isSlug } from "../types/index.ts";
+import { FIELD_TRAITS } from "../types/index.ts";
 import {
   characterRules,
   characterSchema,

@@ -8,7 +8,6 @@ export {
   RESERVED_TYPES,
   SPAN,
 } from "./rich-text.ts";
-export { isSlug, slugOf } from "./slug.ts";
 export {
   AREAS,
   FIELD_TRAITS,

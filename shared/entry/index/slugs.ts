@@ -2,11 +2,11 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { sourceOf } from "../../definition/document/index.ts";
 import { MAX_SLUG } from "../../definition/fields/index.ts";
-import { slugOf } from "../../definition/types/index.ts";
 import type { Deps } from "../../deps.ts";
 import { isObject } from "../../kernel/json.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { streams } from "../../store/subjects.ts";
+import { slugOf } from "../../texts/slug.ts";
 import { addressOf, keySubject, uniqueTokens } from "../model/index.ts";
 
 /** Maximum characters of a slug that is made, so that it stays readable. Its suffix comes in addition. */

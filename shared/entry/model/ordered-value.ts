@@ -2,7 +2,7 @@
 import type { CompiledField } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/walk.ts";
-import { comparable } from "../../kernel/words.ts";
+import { comparable } from "../../texts/words.ts";
 
 /** Null means that the entry has no value. */
 export type OrderedValue = string | number | null;

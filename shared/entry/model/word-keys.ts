@@ -6,7 +6,7 @@ import type { CompiledField, CompiledSchema } from "../../definition/compile.ts"
 import type { Json } from "../../definition/fields/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/walk.ts";
-import { wordsOf } from "../../kernel/words.ts";
+import { wordsOf } from "../../texts/words.ts";
 
 /** Name of the word index among the ordered indexes of a schema. No field can have this name. */
 export const WORDS = "-words";

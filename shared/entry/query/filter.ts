@@ -13,9 +13,9 @@ import { AREAS } from "../../definition/types/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
-import { searchFor } from "../../kernel/search.ts";
-import { caseless } from "../../kernel/words.ts";
 import type { ReadBudget } from "../../store/budget.ts";
+import { searchFor } from "../../texts/search.ts";
+import { caseless } from "../../texts/words.ts";
 import { type Choice, lacksLanguage, presentLeaves, resolveField, sortedText } from "../model/index.ts";
 import {
   type Condition,

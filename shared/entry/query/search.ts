@@ -1,7 +1,7 @@
 /** The query parameter `search`, and how well an entry matches it. */
 import type { CompiledField } from "../../definition/compile.ts";
-import { searchedWords, wordsOf } from "../../kernel/words.ts";
 import type { ReadBudget } from "../../store/budget.ts";
+import { searchedWords, wordsOf } from "../../texts/words.ts";
 import { searchText } from "../model/index.ts";
 import { type ParameterReader, QUERY_LIMITS, type Search } from "./parameters.ts";
 

@@ -1,6 +1,6 @@
 /** To add a field type, write one file in the folder above and list it in its `index.ts`. */
 import type { Report } from "../../../kernel/faults.ts";
-import { comparable } from "../../../kernel/words.ts";
+import { comparable } from "../../../texts/words.ts";
 import type { FieldDefinition } from "../../document/index.ts";
 import { AREAS, type FieldTraits, type FieldTypeName, type FilterOperator } from "../../types/index.ts";
 
