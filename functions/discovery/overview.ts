@@ -1,4 +1,5 @@
 /** Lists published applications in enough detail to build menus and forms. */
+
 import type { z } from "@hono/zod-openapi";
 import { realmOf } from "../../shared/access/authorize.ts";
 import {
@@ -27,6 +28,7 @@ import {
   isRemote,
 } from "../../shared/handlers/contract/index.ts";
 import { listHandlers } from "../../shared/handlers/registry.ts";
+import { mapInParallel } from "../../shared/kernel/parallel.ts";
 import { VERSION } from "../../shared/kernel/version.ts";
 import { entriesPath } from "../../shared/orb/routes.ts";
 import { isOfOrb, listMappings, type Mapping } from "../../shared/streams/mappings/index.ts";
@@ -229,7 +231,7 @@ async function registered(deps: HandlerDeps): Promise<Registered> {
   return { handlers: new Map(entries.map((entry) => [entry.name, entry])), mappings };
 }
 
-/** Orbs whose definitions are read at the same time. */
+/** Maximum number of orbs that are read before the length of the page is known. */
 const AT_ONCE = 16;
 
 interface FoundOrbs {
@@ -248,12 +250,10 @@ async function liveOrUnusable(deps: HandlerDeps, id: string): Promise<LiveOrb | 
 
 async function findOrbs(deps: HandlerDeps, ids: readonly string[]): Promise<FoundOrbs> {
   const found: FoundOrbs = { live: [], unusable: [] };
-  for (let i = 0; i < ids.length; i += AT_ONCE) {
-    for (const one of await Promise.all(ids.slice(i, i + AT_ONCE).map((id) => liveOrUnusable(deps, id)))) {
-      if (one === null) continue;
-      if ("reason" in one) found.unusable.push(one);
-      else found.live.push(one);
-    }
+  for (const one of await mapInParallel(ids, (id) => liveOrUnusable(deps, id))) {
+    if (one === null) continue;
+    if ("reason" in one) found.unusable.push(one);
+    else found.live.push(one);
   }
   return found;
 }

@@ -2,7 +2,9 @@
  * Checks every stream: whether its configuration is as provisioned, and whether its replicas are complete and up to
  * date.
  */
+
 import { type Copy, isCopyMissing } from "../../shared/discovery/gauges.ts";
+import { inParallel } from "../../shared/kernel/parallel.ts";
 import { platformStreams } from "../../shared/store/broker/index.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { allStreams, api } from "../backup/format.ts";
@@ -19,15 +21,12 @@ interface Stream {
 
 async function infos(store: Store, names: string[]): Promise<Map<string, Stream>> {
   const found = new Map<string, Stream>();
-  for (let at = 0; at < names.length; at += AT_ONCE) {
-    await Promise.all(
-      names.slice(at, at + AT_ONCE).map(async (name) => {
-        // The stream may have just been deleted together with its application.
-        const info = await api(store, `STREAM.INFO.${name}`, {}).catch(() => undefined);
-        if (info !== undefined) found.set(name, info as unknown as Stream);
-      }),
-    );
-  }
+  const read = async (name: string) => {
+    // The stream may have just been deleted together with its application.
+    const info = await api(store, `STREAM.INFO.${name}`, {}).catch(() => undefined);
+    if (info !== undefined) found.set(name, info as unknown as Stream);
+  };
+  await inParallel(names, read, AT_ONCE);
   return found;
 }
 

@@ -1,12 +1,12 @@
 import type { DamagedOrb, LiveSummary } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
+import { mapInParallel } from "../kernel/parallel.ts";
 import { indexBytes } from "../store/budget.ts";
 import { buckets, streams, subjects } from "../store/subjects.ts";
 import type { StreamInfo } from "../store/types.ts";
 import type { PublishedOrbs } from "./published-orbs.ts";
 
 export const MAX_ORBS = 1_000;
-const AT_ONCE = 16;
 
 export interface OrbFigures {
   orb: string;
@@ -77,10 +77,7 @@ export async function readFigures(deps: Deps, published: PublishedOrbs): Promise
     deps.store.server(),
   ]);
   const asked = orbs.slice(0, MAX_ORBS).map(({ orb }) => orb);
-  const figures: OrbFigures[] = [];
-  for (let i = 0; i < asked.length; i += AT_ONCE) {
-    const some = await Promise.all(asked.slice(i, i + AT_ONCE).map((orb) => orbFigures(deps, orb)));
-    figures.push(...some.filter((each) => each !== undefined));
-  }
+  const found = await mapInParallel(asked, (orb) => orbFigures(deps, orb));
+  const figures = found.filter((each) => each !== undefined);
   return { orbs, damaged, platform, sessions, roundTripMs, server, figures };
 }

@@ -1,7 +1,9 @@
 /** Finds what an API token has published without a change set, by the marks that its writes leave. */
+
 import type { Deps } from "../../deps.ts";
 import { messagesInOrder } from "../../entry/index/index.ts";
 import { nullIfMissing, placesIn, type RevisionState, snapshotOf } from "../../entry/model/index.ts";
+import { mapInParallel } from "../../kernel/parallel.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { type EntryAddress, type Home, streams, subjects } from "../../store/subjects.ts";
@@ -70,13 +72,10 @@ export class TokenWrites {
       if (isOver && last !== undefined) return { items, next: last };
       const fresh = places.filter(({ id }) => !seen.has(id));
       for (const { id } of fresh) seen.add(id);
-      for (let at = 0; at < fresh.length; at += AT_ONCE) {
-        const some = fresh.slice(at, at + AT_ONCE);
-        const found = await Promise.all(some.map((place) => this.itemsOf(place)));
-        some.forEach(({ id }, index) => {
-          const own = found[index] ?? [];
-          if (own.length > 0) items.set(id, own);
-        });
+      const found = await mapInParallel(fresh, (place) => this.itemsOf(place));
+      for (const [index, { id }] of fresh.entries()) {
+        const own = found[index] ?? [];
+        if (own.length > 0) items.set(id, own);
       }
       last = seq;
     }

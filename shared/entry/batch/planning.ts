@@ -1,8 +1,10 @@
 /** Decides writes of several entries, each with the state that all of them leave behind. */
+
 import type { Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { inParallel, mapInParallel } from "../../kernel/parallel.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
@@ -56,8 +58,6 @@ export interface PlanningOptions {
   budget?: ReadBudget;
 }
 
-/** Items that are decided at the same time. The limit keeps a batch from delaying other requests. */
-const ITEMS_AT_ONCE = 16;
 const SMALLER = "Send fewer items, or items of smaller entries.";
 
 /** Reads the entries that items change, and for a deletion what references to them replace. */
@@ -95,13 +95,6 @@ export async function readStored(
 /** Parses an entry. A message that references replace is none. */
 function parseEntryAt(subject: string, message: Parameters<typeof parseEntry>[0]): StoredEntry | null {
   return subject.includes(".owner.") ? parseEntry(message) : null;
-}
-
-async function inChunks<T, R>(items: readonly T[], work: (one: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  for (let i = 0; i < items.length; i += ITEMS_AT_ONCE)
-    results.push(...(await Promise.all(items.slice(i, i + ITEMS_AT_ONCE).map(work))));
-  return results;
 }
 
 /** The items of one attempt, and what was decided about them. */
@@ -212,7 +205,7 @@ export abstract class Planning<T extends Together> {
   async #inParts(items: readonly T[], work: (one: T) => Promise<unknown>): Promise<void> {
     const inOrder = items.filter(({ schema }) => schema.slugs.length + schema.files.length > 0);
     const others = items.filter((one) => !inOrder.includes(one));
-    await inChunks(others, work);
+    await inParallel(others, work);
     for (const one of inOrder) await work(one);
   }
 
@@ -268,7 +261,7 @@ export abstract class Planning<T extends Together> {
     this.#refusals.throwAny();
     const looksAll =
       this.#reserves || this.attempt > 0 || [...takers.keys()].some((subject) => freed.has(subject));
-    const made = await inChunks(plans, ({ one, plan }) =>
+    const made = await mapInParallel(plans, ({ one, plan }) =>
       this.#try(one, async () => ({
         plan,
         write: looksAll || plan.doubtful ? await plan.reserve(this.within(one)) : plan.write,

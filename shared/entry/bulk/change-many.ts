@@ -1,6 +1,8 @@
 /** Changes many entries, with one write per entry. */
+
 import { AppError, type ErrorKind, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
+import { mapInParallel } from "../../kernel/parallel.ts";
 import { readWindow } from "../values/index.ts";
 
 export interface EntryPatch {
@@ -62,16 +64,11 @@ export async function changeMany(
       throw error;
     }
   };
-  for (let i = 0; i < ids.length; i += AT_ONCE) {
-    const some = ids.slice(i, i + AT_ONCE);
-    const done = await Promise.allSettled(some.map(tried));
-    for (const [index, outcome] of done.entries()) {
-      if (outcome.status === "rejected") throw outcome.reason;
-      const id = some[index] ?? "";
-      if (outcome.value instanceof AppError) result.failed.push({ id, error: outcome.value });
-      else if (outcome.value) result.changed++;
-      else result.unchanged++;
-    }
+  const done = await mapInParallel(ids, tried, AT_ONCE);
+  for (const [index, outcome] of done.entries()) {
+    if (outcome instanceof AppError) result.failed.push({ id: ids[index] ?? "", error: outcome });
+    else if (outcome) result.changed++;
+    else result.unchanged++;
   }
   return result;
 }

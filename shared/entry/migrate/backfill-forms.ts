@@ -5,6 +5,7 @@
 
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
+import { mapInParallel } from "../../kernel/parallel.ts";
 import { entriesSince, formsOf, scanEntries } from "../index/index.ts";
 import {
   hasForms,
@@ -25,8 +26,6 @@ export interface SharedForm {
   /** Ids of the entries. The first entry owns the normalized value. */
   ids: string[];
 }
-
-const PARALLEL = 16;
 
 export interface FilledForms {
   /** Whether any revision was found, even of deleted entries. */
@@ -70,15 +69,11 @@ async function lackingForms(
   schema: CompiledSchema,
   entries: readonly LoadedEntry[],
 ): Promise<MissingKey[]> {
-  const lacks: MissingKey[] = [];
-  for (let i = 0; i < entries.length; i += PARALLEL) {
-    const some = entries.slice(i, i + PARALLEL).map(async (entry) => {
-      const { address, head, seq } = entry;
-      const stored = new Set([...head.claims, ...(head.liveClaims ?? [])]);
-      const forms = await formsOf(deps, schema, entry);
-      return [...forms.keys()].filter((key) => !stored.has(key)).map((key) => ({ address, seq, key }));
-    });
-    lacks.push(...(await Promise.all(some)).flat());
-  }
-  return lacks;
+  const lacks = await mapInParallel(entries, async (entry): Promise<MissingKey[]> => {
+    const { address, head, seq } = entry;
+    const stored = new Set([...head.claims, ...(head.liveClaims ?? [])]);
+    const forms = await formsOf(deps, schema, entry);
+    return [...forms.keys()].filter((key) => !stored.has(key)).map((key) => ({ address, seq, key }));
+  });
+  return lacks.flat();
 }

@@ -3,6 +3,7 @@
  * Runs before the definition is active, while clients write: a revision gets the object beside the reference, under a
  * name that the active definition does not show. Entries that already show these values are left as they are.
  */
+
 import { system } from "../../access/actor.ts";
 import type { CompiledField } from "../../definition/compile.ts";
 import { splitItems } from "../../definition/names/index.ts";
@@ -11,6 +12,7 @@ import { KEY, keyOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { equal, isObject } from "../../kernel/json.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import { Conflict } from "../../store/types.ts";
 import { publishedOf, publishMessages, scanEntries, storedPublished } from "../index/index.ts";
 import {
@@ -28,7 +30,6 @@ import {
   withStoredValue,
 } from "../model/index.ts";
 import { changeEntry, type Decision, type State, statusOf } from "../write/index.ts";
-import { inParallel } from "./parallel.ts";
 import { addLoss, type LossyEntries } from "./publishing.ts";
 import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";
 

@@ -5,6 +5,7 @@ import type { Fence } from "../../definition/live-orb.ts";
 import { type Values, validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
+import { mapInParallel } from "../../kernel/parallel.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
@@ -34,7 +35,6 @@ import {
 import { neededFaults } from "../values/index.ts";
 import { fenced, moveEntries } from "../write/index.ts";
 import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "./backfill.ts";
-import { inOrder } from "./parallel.ts";
 
 /**
  * Up to this number, entries are counted one by one. Beyond it, the size of the index is used, which may include
@@ -108,7 +108,7 @@ export async function backfillExisting(
   for await (const page of ahead(pages)) {
     const missingWords: MissingKey[] = [];
     entries += page.length;
-    const found = await inOrder(page, (stored) => neededKeys(deps, context, schema, stored));
+    const found = await mapInParallel(page, (stored) => neededKeys(deps, context, schema, stored));
     for (const { entry, keys } of found) {
       holders.add(entry.head.id, keys);
       for (const one of missingKeys(entry, keys, options.fresh))
@@ -244,7 +244,7 @@ export async function answer(
   if (questions.length === 0) return;
   const pages = since === undefined ? scanEntries(deps, orb, home) : entriesSince(deps, orb, home, since);
   for await (const page of ahead(pages)) {
-    const seen = await inOrder(page, async (entry) => {
+    const seen = await mapInParallel(page, async (entry) => {
       const revisions = await revisionsOf(deps, entry);
       return Promise.all(questions.map((question) => question.see(entry, revisions)));
     });

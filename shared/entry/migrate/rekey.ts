@@ -10,6 +10,7 @@ import { requireOperator } from "../../access/authorize.ts";
 import { definitionFor } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages, untilWritten } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
@@ -44,8 +45,6 @@ export interface RekeyProgress {
   conflicts: string[];
 }
 
-const PARALLEL = 16;
-
 /**
  * Encrypts the entries of one application with the current key. Yields the progress after every page. Calling it again
  * is safe.
@@ -63,23 +62,19 @@ export async function* rekeyEntries(
   for await (const page of scanEntries(deps, orb.orb)) {
     // The loop over all entries may take minutes, so read the active definition again for each page.
     const context = (await definitionFor(deps, orb.orb)) ?? orb;
-    for (let i = 0; i < page.length; i += PARALLEL) {
-      await Promise.all(
-        page.slice(i, i + PARALLEL).map(async (stored) => {
-          const entry = namedEntry(context.compiled, stored);
-          const { id } = entry.head;
-          try {
-            if (!(await isOutdated(deps, context, entry))) return;
-            if (await resealEntry(deps, actor, context, id)) progress.resealed++;
-          } catch (error) {
-            if (!(error instanceof AppError)) throw error;
-            if (error.code === "sealed_value_lost") progress.failed.push(id);
-            else if (error.code === "unique_conflict") progress.conflicts.push(id);
-            else if (error.code !== "entry_not_found") throw error;
-          }
-        }),
-      );
-    }
+    await inParallel(page, async (stored) => {
+      const entry = namedEntry(context.compiled, stored);
+      const { id } = entry.head;
+      try {
+        if (!(await isOutdated(deps, context, entry))) return;
+        if (await resealEntry(deps, actor, context, id)) progress.resealed++;
+      } catch (error) {
+        if (!(error instanceof AppError)) throw error;
+        if (error.code === "sealed_value_lost") progress.failed.push(id);
+        else if (error.code === "unique_conflict") progress.conflicts.push(id);
+        else if (error.code !== "entry_not_found") throw error;
+      }
+    });
     progress.entries += page.length;
     yield {
       ...progress,

@@ -3,6 +3,7 @@
  * before the definition is active, while clients write. The new schema is not served yet, so nobody sees its entries.
  * Their ids follow from the objects, so a repetition changes only what has changed since.
  */
+
 import { system } from "../../access/actor.ts";
 import { principalIn } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
@@ -11,6 +12,7 @@ import { ruleFaults } from "../../definition/rule.ts";
 import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import {
   checkTargets,
   publishMessages,
@@ -47,7 +49,6 @@ import {
   unpublishEntry,
   updateEntry,
 } from "../write/index.ts";
-import { inParallel } from "./parallel.ts";
 import { addLoss, type LossyEntries } from "./publishing.ts";
 import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";
 

@@ -1,7 +1,9 @@
 /** Figures about the deliveries of hooks after writes and of schedules, for the metrics. */
+
 import { type LiveSummary, liveOrb, type QueueSummary, summaryOf } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing } from "../../entry/model/index.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import { READ_BYTES, SMALL_BYTES } from "../../store/budget.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { isHooked } from "./events.ts";
@@ -31,7 +33,6 @@ export interface HookFigures {
   worker: "running" | "absent";
 }
 
-const AT_ONCE = 16;
 /**
  * Maximum hooks and schedules to read for one application. An application can have at most 70, so one read returns
  * all of them.
@@ -50,9 +51,7 @@ export async function readHookFigures(
   const hooked = orbs.filter(({ queues }) => queues.length > 0);
   if (hooked.length === 0) return null;
   const found: HookFigures = { queues: [], deadLetters: [], worker: await workerState(deps) };
-  for (let i = 0; i < hooked.length; i += AT_ONCE) {
-    await Promise.all(hooked.slice(i, i + AT_ONCE).map((live) => addFigures(deps, live, found)));
-  }
+  await inParallel(hooked, (live) => addFigures(deps, live, found));
   return found;
 }
 

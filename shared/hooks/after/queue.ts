@@ -6,7 +6,9 @@
  * One message stores all progress. The queue replaces it by compare-and-set after each round. A process that crashes
  * repeats at most its current round. A process that is no longer the leader cannot store its progress.
  */
+
 import type { Deps } from "../../deps.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type StoredMessage, StreamMissing } from "../../store/types.ts";
 import type { Occurrence, Source } from "./source.ts";
@@ -115,12 +117,8 @@ export class DeliveryQueue {
       take({ seq: message.seq, entry: source.keyOf(message), attempts: 0, at: 0 });
     }
     const outcome: Outcome = { over: [], left };
-    const queue = [...chains.values()];
-    const work = async () => {
-      for (let chain = queue.shift(); chain !== undefined; chain = queue.shift())
-        await this.#deliver(chain, revisions, outcome);
-    };
-    await Promise.all(Array.from({ length: AT_ONCE }, work));
+    const deliver = (chain: Waiting[]) => this.#deliver(chain, revisions, outcome);
+    await inParallel([...chains.values()], deliver, AT_ONCE);
     // If this process was not the leader all the time, discard the progress in memory. The stored progress may now
     // differ: another process may have written it, or a restore may have replaced it.
     if (!this.#options.leads()) {
