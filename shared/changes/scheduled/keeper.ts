@@ -4,12 +4,12 @@
  */
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing } from "../../entry/model/index.ts";
-import { pause } from "../../kernel/pause.ts";
 import { feedSubject } from "../../store/broker/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { Keeper } from "../../store/keeper.ts";
 import { scanPages } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
-import type { StoredMessage, Subscription } from "../../store/types.ts";
+import type { StoredMessage } from "../../store/types.ts";
 import type { DueSet } from "../record/index.ts";
 import { tryDue } from "./due.ts";
 
@@ -40,9 +40,13 @@ interface Scheduled {
 
 const pauseAfter = (failures: number) => Math.min(LONGEST_PAUSE_MS, FIRST_PAUSE_MS * 2 ** failures);
 
+const EVERY = feedSubject(subjects.everyChangeDue);
+/** Characters that the subject of a notification has before that of the stored message. */
+const PREFIX = EVERY.length - subjects.everyChangeDue.length;
+
 const orbOf = (subject: string) => subject.slice(0, subject.indexOf("."));
 
-export class ScheduleKeeper {
+export class ScheduleKeeper extends Keeper {
   readonly #deps: Deps;
   readonly #scheduled = new Map<string, Scheduled>();
   /** Sets about which the broker has sent a notification since the last look. */
@@ -52,44 +56,28 @@ export class ScheduleKeeper {
   /** Until when applications rest whose schedule could not be read. */
   readonly #resting = new Map<string, number>();
   #readingAll: Promise<void> | undefined;
-  readonly #waiting = new AbortController();
-  #subscription: Subscription | undefined;
-  #lookedAtAll = Number.NEGATIVE_INFINITY;
-  #ended: Promise<void> = Promise.resolve();
 
   constructor(deps: Deps) {
+    // A look does not wait for the applications that are still busy.
+    super(deps.store, { subject: EVERY, lookMs: LOOK_MS, lookAtAllMs: LOOK_AT_ALL_MS, overlaps: true });
     this.#deps = deps;
   }
 
-  start(): void {
-    this.#ended = this.#run();
-  }
-
   /** Waits until the publications in progress are done. */
-  async stop(): Promise<void> {
-    this.#waiting.abort();
-    this.#subscription?.unsubscribe();
-    await this.#ended;
+  override async stop(): Promise<void> {
+    await super.stop();
     await Promise.allSettled([this.#readingAll, ...this.#busy.values()]);
   }
 
-  async #run(): Promise<void> {
-    const { signal } = this.#waiting;
-    while (!signal.aborted) {
-      // The next look does not wait for applications that are still busy.
-      void this.look().catch((error: unknown) =>
-        this.#deps.log.warn("the scheduled change sets could not be looked at; the next look tries again", {
-          error: String(error),
-        }),
-      );
-      await pause(LOOK_MS, signal);
-    }
+  protected override failed(error: unknown): void {
+    this.#deps.log.warn("the scheduled change sets could not be looked at; the next look tries again", {
+      error: String(error),
+    });
   }
 
   /** Publishes the sets whose time has come, except for those of applications at which an earlier look still is. */
-  async look(): Promise<void> {
-    this.#follow();
-    if (Date.now() - this.#lookedAtAll > LOOK_AT_ALL_MS && this.#readingAll === undefined) {
+  override async look(): Promise<void> {
+    if (this.follow() && this.#readingAll === undefined) {
       this.#readingAll = this.#readAll().finally(() => {
         this.#readingAll = undefined;
       });
@@ -124,7 +112,7 @@ export class ScheduleKeeper {
       }
     }
     for (const [subject, scheduled] of [...this.#scheduled]) {
-      if (this.#waiting.signal.aborted) return;
+      if (this.isEnding) return;
       if (scheduled.orb === orb && scheduled.at <= this.#deps.clock.now())
         await this.#publish(subject, scheduled);
     }
@@ -134,23 +122,15 @@ export class ScheduleKeeper {
     this.#deps.log.warn(message, { orb, ...more, error: String(error) });
   }
 
-  #follow(): void {
-    if (this.#subscription !== undefined) return;
-    const lost = () => {
-      this.#subscription = undefined;
-      this.#lookedAtAll = Number.NEGATIVE_INFINITY;
-    };
-    const every = feedSubject(subjects.everyChangeDue);
-    const prefix = every.length - subjects.everyChangeDue.length;
-    const take = ({ subject }: { subject: string }) => void this.#named.add(subject.slice(prefix));
-    this.#subscription = this.#deps.store.subscribe(every, take, lost);
+  protected override take(subject: string): void {
+    this.#named.add(subject.slice(PREFIX));
   }
 
   async #readAll(): Promise<void> {
     const { store } = this.#deps;
     const now = Date.now();
     // If the broker does not answer, the next read comes after the rest, not with the next look.
-    this.#lookedAtAll = now - LOOK_AT_ALL_MS + REST_MS;
+    this.sawAll(now - LOOK_AT_ALL_MS + REST_MS);
     const page = { limit: AT_ONCE, maxBytes: SMALL_BYTES };
     const read = (fromSeq: number) =>
       store.scan(streams.platform, subjects.allOrbPlaces, { fromSeq, ...page });
@@ -165,7 +145,7 @@ export class ScheduleKeeper {
         }
       }
     }
-    this.#lookedAtAll = now;
+    this.sawAll(now);
   }
 
   async #readOrb(orb: string): Promise<void> {
@@ -177,17 +157,17 @@ export class ScheduleKeeper {
           maxBytes: SMALL_BYTES,
         }),
       )) ?? { messages: [], pending: 0 };
-    for await (const messages of scanPages(read)) for (const message of messages) this.#take(message);
+    for await (const messages of scanPages(read)) for (const message of messages) this.#keep(message);
   }
 
   async #read(subject: string): Promise<void> {
     const orb = orbOf(subject);
     const message = await nullIfMissing(this.#deps.store.get(streams.orb(orb), subject));
     if (message === null) this.#scheduled.delete(subject);
-    else this.#take(message);
+    else this.#keep(message);
   }
 
-  #take(message: StoredMessage): void {
+  #keep(message: StoredMessage): void {
     const { subject, seq, size } = message;
     if (this.#scheduled.get(subject)?.seq === seq) return;
     this.#scheduled.delete(subject);

@@ -6,10 +6,9 @@
 import { homeKey } from "../../definition/document/index.ts";
 import { definitionFor, publishedDefinitions } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { pause } from "../../kernel/pause.ts";
 import { feedSubject } from "../../store/broker/index.ts";
+import { Keeper } from "../../store/keeper.ts";
 import { parsedHome, streams, subjects } from "../../store/subjects.ts";
-import type { Subscription } from "../../store/types.ts";
 import { readPage } from "../index/index.ts";
 import { nullIfMissing, type OrbContext } from "../model/index.ts";
 import type { OrderedField } from "./pages.ts";
@@ -21,8 +20,6 @@ const LOOK_MS = 2_000;
 /** Milliseconds between two looks at all indexes, in case that the broker's notifications of changes were lost. */
 const LOOK_AT_ALL_MS = 600_000;
 
-const EVERY_LOG = feedSubject(subjects.everyOrderedLog);
-
 /** An index that has changed since its log was last found short. */
 interface Changed {
   index: OrderedField;
@@ -32,49 +29,30 @@ interface Changed {
 
 type KeeperDeps = Pick<Deps, "store" | "log">;
 
-export class IndexKeeper {
+export class IndexKeeper extends Keeper {
   readonly #deps: KeeperDeps;
   readonly #changed = new Map<string, Changed>();
-  readonly #waiting = new AbortController();
-  #subscription: Subscription | undefined;
-  #lookedAtAll = Number.NEGATIVE_INFINITY;
-  #ended: Promise<void> = Promise.resolve();
 
   constructor(deps: KeeperDeps) {
+    super(deps.store, {
+      subject: feedSubject(subjects.everyOrderedLog),
+      lookMs: LOOK_MS,
+      lookAtAllMs: LOOK_AT_ALL_MS,
+    });
     this.#deps = deps;
   }
 
-  start(): void {
-    this.#ended = this.#run();
-  }
-
-  /** Waits until the current round of a compaction is done. */
-  async stop(): Promise<void> {
-    this.#waiting.abort();
-    this.#subscription?.unsubscribe();
-    await this.#ended;
-  }
-
-  async #run(): Promise<void> {
-    const { signal } = this.#waiting;
-    while (!signal.aborted) {
-      try {
-        await this.look();
-      } catch (error) {
-        this.#deps.log.warn("the ordered indexes could not be looked at; the next look tries again", {
-          error: String(error),
-        });
-      }
-      await pause(LOOK_MS, signal);
-    }
+  protected override failed(error: unknown): void {
+    this.#deps.log.warn("the ordered indexes could not be looked at; the next look tries again", {
+      error: String(error),
+    });
   }
 
   /** Compacts the indexes with a long log that no process has compacted since the last look. */
-  async look(): Promise<void> {
-    this.#follow();
-    if (Date.now() - this.#lookedAtAll > LOOK_AT_ALL_MS) await this.#addAll();
+  override async look(): Promise<void> {
+    if (this.follow()) await this.#addAll();
     for (const [name, changed] of [...this.#changed]) {
-      if (this.#waiting.signal.aborted) return;
+      if (this.isEnding) return;
       // A change that comes during the look adds the index again.
       this.#changed.delete(name);
       try {
@@ -91,18 +69,7 @@ export class IndexKeeper {
     }
   }
 
-  /** Subscribes to the changes of all indexes, unless this process already has a subscription. */
-  #follow(): void {
-    if (this.#subscription !== undefined) return;
-    const lost = () => {
-      this.#subscription = undefined;
-      this.#lookedAtAll = Number.NEGATIVE_INFINITY;
-    };
-    const take = ({ subject }: { subject: string }) => this.#add(subject);
-    this.#subscription = this.#deps.store.subscribe(EVERY_LOG, take, lost);
-  }
-
-  #add(subject: string): void {
+  protected override take(subject: string): void {
     if (this.#changed.has(subject)) return;
     const [, orb = "", , type = "", schema = "", field = ""] = subject.split(".");
     this.#changed.set(subject, { index: { orb, ...parsedHome(type, schema), field }, rootSeq: undefined });
@@ -112,9 +79,9 @@ export class IndexKeeper {
     for await (const { orb, compiled } of publishedDefinitions(this.#deps)) {
       for (const schema of compiled.byHome.values())
         for (const field of indexesOf(schema))
-          this.#add(feedSubject(subjects.orderedLog({ orb, ...schema.home }, field)));
+          this.take(feedSubject(subjects.orderedLog({ orb, ...schema.home }, field)));
     }
-    this.#lookedAtAll = Date.now();
+    this.sawAll(Date.now());
   }
 
   /** Returns the sequence number of the index's root if the log is long, and another look is needed. */
@@ -131,7 +98,7 @@ export class IndexKeeper {
     if (seq !== rootSeq) return seq;
     const definition = await definitionFor(this.#deps, index.orb);
     if (definition === null || !isIndexOf(definition, index)) return undefined;
-    await shortenLog(this.#deps, index, definition.fence, () => !this.#waiting.signal.aborted);
+    await shortenLog(this.#deps, index, definition.fence, () => !this.isEnding);
     return seq;
   }
 }
