@@ -4,7 +4,6 @@ import { canonicalLanguage, next } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
-import { equal } from "../../kernel/json.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { subjects } from "../../store/subjects.ts";
 import { isReferred, publishedOf, publishMessages, referenced, referrersOf } from "../index/index.ts";
@@ -14,7 +13,7 @@ import { changeEntry, type Target, type Written } from "./change.ts";
 import type { Change, Decision, State } from "./change-write.ts";
 import type { Destination } from "./commit.ts";
 import { prepare } from "./prepare.ts";
-import { requireSchema, statusOf } from "./update.ts";
+import { draftBeside, isStored, requireSchema, statusOf } from "./update.ts";
 
 /**
  * Publishes the newest revision. If its `validFrom` is in the future, the broker makes it visible then.
@@ -116,16 +115,10 @@ async function decideLanguages(
       : withTextsOf(schema, live.values, base.values, languages);
   const { validFrom, validTo } = live ?? base;
   const made = await checked(deps, state, schema, { values, validFrom, validTo }, { publish: true });
-  const isWhole = equal(made.values, base.values) && equal(windowOf(made), windowOf(base));
-  if (isWhole) return { ...PUBLISHED, ...made };
+  if (isStored(made, base)) return { ...PUBLISHED, ...made };
   const kept = await checked(deps, state, schema, base, { publish: false, held: made.claims });
-  const guarded = new Set(made.guards.map(({ subject }) => subject));
-  const guards = kept.guards.filter(({ subject }) => !guarded.has(subject));
-  const unchanged = live !== null && equal(made.values, live.values) && equal(kept.values, base.values);
-  return { ...PUBLISHED, ...made, draft: { ...kept, guards, unchanged } };
+  return { ...PUBLISHED, ...made, draft: draftBeside({ made, live }, { made: kept, base }) };
 }
-
-const windowOf = ({ validFrom, validTo }: Window): Window => ({ validFrom, validTo });
 
 /**
  * Decides the version in a change set: the one before, or the live revision, with the texts of the draft in the orb. Who

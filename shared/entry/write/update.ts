@@ -24,10 +24,10 @@ import {
   withSums,
 } from "../values/index.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
-import type { Change, State } from "./change-write.ts";
+import type { Change, Decision, State } from "./change-write.ts";
 import { type Condition, requireCondition, requireNewest } from "./condition.ts";
 import { type ReadBefore, withoutFallback } from "./fallback.ts";
-import { prepare } from "./prepare.ts";
+import { type Prepared, prepare } from "./prepare.ts";
 
 /** What an update changes. */
 export interface UpdateContent {
@@ -384,24 +384,35 @@ export function updateChange(deps: Deps, given: UpdateContent): Change {
         const published = await checked(state, schema, shown, { publish, faults });
         shaped?.tell();
         const draft = await checked(state, schema, newest, { publish: false, held: published.claims });
-        const guarded = new Set(published.guards.map(({ subject }) => subject));
-        return {
-          ...all,
-          ...published,
-          draft: {
-            ...draft,
-            guards: draft.guards.filter(({ subject }) => !guarded.has(subject)),
-            unchanged: isStored(published, live) && isStored(draft, base),
-          },
-        };
+        return { ...all, ...published, draft: draftBeside({ made: published, live }, { made: draft, base }) };
       },
       (error) => shapeNow?.error(error) ?? error,
     ),
   };
 }
 
+type Made = Prepared & Window;
+
+/**
+ * Returns the draft that stays beside a publication. It does not repeat the guards of the publication.
+ * @param published.live the revision that was live before
+ * @param draft.base the newest revision
+ */
+export function draftBeside(
+  published: { made: Made; live: EntrySnapshot | null },
+  draft: { made: Made; base: EntrySnapshot },
+): NonNullable<Decision["draft"]> {
+  const { made, live } = published;
+  const guarded = new Set(made.guards.map(({ subject }) => subject));
+  return {
+    ...draft.made,
+    guards: draft.made.guards.filter(({ subject }) => !guarded.has(subject)),
+    unchanged: live !== null && isStored(made, live) && isStored(draft.made, draft.base),
+  };
+}
+
 /** Returns whether a stored revision already has these values and this window. */
-function isStored(made: Pick<EntrySnapshot, "values" | keyof Window>, stored: EntrySnapshot): boolean {
+export function isStored(made: Pick<EntrySnapshot, "values" | keyof Window>, stored: EntrySnapshot): boolean {
   const { values, validFrom, validTo } = stored;
   return equal(made.values, values) && made.validFrom === validFrom && made.validTo === validTo;
 }
