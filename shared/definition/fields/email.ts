@@ -2,10 +2,9 @@ import { FIELD_TRAITS } from "../types/index.ts";
 import {
   characterRules,
   characterSchema,
-  compareTexts,
+  comparedAs,
   type FieldType,
   fromTexts,
-  type Json,
   parseCharacters,
 } from "./parts/index.ts";
 
@@ -20,8 +19,6 @@ const EMAIL = new RegExp(`^[a-zA-Z0-9.!#$%&'*+/=?^_\`{|}~-]{1,64}@${LABEL}(?:\\.
  * apart, but hardly any does, and people expect one account for `Ann@example.org` and `ann@example.org`.
  */
 const sortKey = (text: string) => text.toLowerCase();
-
-const token = (value: Json) => (typeof value === "string" ? `s:${sortKey(value)}` : null);
 
 const parse: FieldType["parse"] = (value, report) => {
   const text = parseCharacters(value, MAX_EMAIL, report);
@@ -38,9 +35,6 @@ export const emailType: FieldType = {
   madeFrom: fromTexts(parse),
   fromText: (text) => (text.length <= MAX_EMAIL ? text : undefined),
   rules: characterRules,
-  compare: (a, b) =>
-    typeof a === "string" && typeof b === "string" ? compareTexts(sortKey(a), sortKey(b)) : 0,
-  token,
-  sortKey,
+  ...comparedAs(sortKey),
   jsonSchema: (field) => ({ ...characterSchema(field, MAX_EMAIL), format: "email" }),
 };

@@ -2,10 +2,9 @@ import { FIELD_TRAITS } from "../types/index.ts";
 import {
   characterRules,
   characterSchema,
-  compareTexts,
+  comparedAs,
   type FieldType,
   fromTexts,
-  type Json,
   parseCharacters,
 } from "./parts/index.ts";
 
@@ -29,8 +28,6 @@ function readUrl(text: string): string | undefined {
 /** Returns the form in which addresses are compared: `HTTPS://Example.org` is the address `https://example.org/`. */
 const sortKey = (text: string) => URL.parse(text)?.href ?? text;
 
-const token = (value: Json) => (typeof value === "string" ? `s:${sortKey(value)}` : null);
-
 const parse: FieldType["parse"] = (value, report) => {
   const text = parseCharacters(value, MAX_URL, report);
   if (text === undefined) return undefined;
@@ -51,9 +48,6 @@ export const urlType: FieldType = {
   madeFrom: fromTexts(parse),
   fromText: (text) => (text.length <= MAX_URL ? text : undefined),
   rules: characterRules,
-  compare: (a, b) =>
-    typeof a === "string" && typeof b === "string" ? compareTexts(sortKey(a), sortKey(b)) : 0,
-  token,
-  sortKey,
+  ...comparedAs(sortKey),
   jsonSchema: (field) => ({ ...characterSchema(field, MAX_URL), format: "uri" }),
 };

@@ -73,6 +73,12 @@ export interface TickDelivery {
   attempt: number;
 }
 
+/** Returns which messages of an orb's stream a hook reads. */
+function messagesFor(live: LiveOrb, hook: HookDefinition, since: number) {
+  const filter = filterOf(live.orb, hook);
+  return { live, id: hook.id, origin: "revisions", stream: streams.orb(live.orb), filter, since } as const;
+}
+
 /** Returns a source that reads the entry revisions for which a hook must be called. */
 export function revisionsFor(
   live: LiveOrb,
@@ -81,12 +87,7 @@ export function revisionsFor(
   deliver: (delivery: Delivery) => Promise<void>,
 ): Source {
   return {
-    live,
-    id: hook.id,
-    origin: "revisions",
-    stream: streams.orb(live.orb),
-    filter: filterOf(live.orb, hook),
-    since,
+    ...messagesFor(live, hook, since),
     read(message) {
       // After a change of its hook, a queue may have deliveries of change sets.
       const isEntry = message.subject.split(".")[2] === "owner";
@@ -114,12 +115,7 @@ export function setsFor(
   deliver: (delivery: Delivery) => Promise<void>,
 ): Source {
   return {
-    live,
-    id: hook.id,
-    origin: "revisions",
-    stream: streams.orb(live.orb),
-    filter: filterOf(live.orb, hook),
-    since,
+    ...messagesFor(live, hook, since),
     read(message) {
       const isSet = isSetRecord(message.subject);
       const set = isSet ? setFor(live.orb, hook, message) : null;

@@ -23,6 +23,7 @@ export { fromParagraphs, MAX_ITEMS, searchedText, toParagraphs } from "./paragra
 export { compilePattern, MAX_MATCHED, PATTERN_LIMIT } from "./pattern.ts";
 export { temporalType } from "./temporal.ts";
 export {
+  comparedAs,
   compareScalars,
   compareTexts,
   type FieldType,

@@ -72,6 +72,18 @@ export function compareTexts(a: Json, b: Json): number {
   return compareScalars(comparable(a), comparable(b));
 }
 
+/** Returns how a type compares texts whose stored form is not the form in which they are equal. */
+export function comparedAs(
+  sortKey: (text: string) => string,
+): Pick<FieldType, "compare" | "token" | "sortKey"> {
+  return {
+    compare: (a, b) =>
+      typeof a === "string" && typeof b === "string" ? compareTexts(sortKey(a), sortKey(b)) : 0,
+    token: (value) => (typeof value === "string" ? `s:${sortKey(value)}` : null),
+    sortKey,
+  };
+}
+
 export function textEquality(value: Json): string | null {
   return typeof value === "string" ? `s:${comparable(value)}` : null;
 }
