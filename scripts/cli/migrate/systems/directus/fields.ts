@@ -1,6 +1,8 @@
 /** Describes the fields of Directus as the orb document does. */
+
 import type { Names } from "../../model/names.ts";
 import { member, numberIn, objectsIn, textIn, textsIn } from "../../model/read-json.ts";
+import { rulesFrom, type Tell } from "../../model/rules.ts";
 import type { FieldDefinition, Loss } from "../../model/source.ts";
 import { HTML, HTML_FORMATS, IMAGE } from "../html.ts";
 import type { Way } from "./relations.ts";
@@ -123,35 +125,29 @@ function lookOf(field: Item): Record<string, unknown> {
   };
 }
 
-function rulesOf(
-  field: Item,
-  form: string,
-  tell: (why: string, became: string) => void,
-): Record<string, unknown> {
+function rulesOf(field: Item, form: string, tell: Tell): Record<string, unknown> {
   const given = member(field, "schema", "default_value");
-  const usual = defaultOf(form, given);
   const isRequired =
     member(field, "meta", "required") === true ||
     (member(field, "schema", "is_nullable") === false && (given === null || given === undefined));
   const length = numberIn(field, "schema", "max_length");
-  const isUnique = member(field, "schema", "is_unique") === true;
-  const mayBeUnique = !["json", "text", "html", "markdown", "blocks", "repeater", "csv", "choices"].includes(
-    form,
+  const isLimited =
+    form === "string" && length !== undefined && length > 0 && length !== USUAL_LENGTH && length <= 10_000;
+  const rules = rulesFrom(
+    {
+      isRequired: isRequired && form !== "boolean",
+      isUnique: member(field, "schema", "is_unique") === true,
+      mayBeUnique: !NEVER_UNIQUE.includes(form),
+      given: form === "uuid" ? undefined : given,
+      usual: defaultOf(form, given),
+      max: isLimited ? length : undefined,
+    },
+    tell,
   );
-  if (isUnique && !mayBeUnique) tell("values of this type cannot be unique", "the field without this rule");
-  if (usual === undefined && given !== undefined && given !== null && form !== "uuid")
-    tell(`there is no counterpart of the default ${JSON.stringify(given).slice(0, 100)}`, "no default");
-  return {
-    ...(isRequired && form !== "boolean" ? { required: true } : {}),
-    ...(isUnique && mayBeUnique ? { unique: true } : {}),
-    ...(form === "string" && length !== undefined && length > 0 && length !== USUAL_LENGTH && length <= 10_000
-      ? { max: length }
-      : {}),
-    ...choicesOf(field, form),
-    ...(usual === undefined ? {} : { default: usual }),
-    ...validationOf(field, form, tell),
-  };
+  return { ...rules, ...choicesOf(field, form), ...validationOf(field, form, tell) };
 }
+
+const NEVER_UNIQUE = ["json", "text", "html", "markdown", "blocks", "repeater", "csv", "choices"];
 
 function defaultOf(form: string, value: unknown): unknown {
   if (form === "boolean" && value !== null && value !== undefined) return value === true || value === 1;
@@ -180,11 +176,7 @@ function valuesIn(choice: unknown, isNumber: boolean, depth = 0): (string | numb
 }
 
 /** Returns a pattern and its message. Other conditions are told. */
-function validationOf(
-  field: Item,
-  form: string,
-  tell: (why: string, became: string) => void,
-): Record<string, unknown> {
+function validationOf(field: Item, form: string, tell: Tell): Record<string, unknown> {
   const validation = member(field, "meta", "validation");
   if (validation === null || validation === undefined) return {};
   const id = textIn(field, "field") ?? "";

@@ -1,6 +1,8 @@
 /** Describes the fields of Payload as the orb document does. */
+
 import { Names } from "../../model/names.ts";
 import { numberIn, objectsIn, textIn, textsIn } from "../../model/read-json.ts";
+import { rulesFrom, type Tell } from "../../model/rules.ts";
 import type { FieldDefinition, Loss } from "../../model/source.ts";
 import { HTML, HTML_FORMATS, IMAGE } from "../html.ts";
 
@@ -142,7 +144,7 @@ function shapeOf(
   source: Item,
   type: string,
   blocks: ReadonlyMap<string, Component>,
-  tell: (why: string, became: string) => void,
+  tell: Tell,
   { schemaOf, links }: FieldContext,
 ): Record<string, unknown> | undefined {
   switch (type) {
@@ -172,36 +174,27 @@ function shapeOf(
   }
 }
 
-function rulesOf(
-  source: Item,
-  type: string,
-  tell: (why: string, became: string) => void,
-): Record<string, unknown> {
+function rulesOf(source: Item, type: string, tell: Tell): Record<string, unknown> {
   const isText = ["text", "textarea", "code", "email"].includes(type);
   const [min, max] = isText
     ? [numberIn(source, "minLength"), numberIn(source, "maxLength")]
     : type === "number"
       ? [numberIn(source, "min"), numberIn(source, "max")]
       : [undefined, undefined];
-  const isUnique =
-    source.unique === true && ["text", "email", "number"].includes(type) && source.hasMany !== true;
-  if (source.unique === true && !isUnique)
-    tell("values of this type cannot be unique", "the field without this rule");
   if (["minRows", "maxRows"].some((rule) => source[rule] !== undefined))
     tell("lists have no least or greatest number of items", "the field without this rule");
-  const usual = defaultOf(source, type);
-  if (usual === undefined && ![undefined, null, false].some((none) => none === source.defaultValue))
-    tell(
-      `there is no counterpart of the default ${JSON.stringify(source.defaultValue).slice(0, 100)}`,
-      "no default",
-    );
-  return {
-    ...(source.required === true && type !== "checkbox" ? { required: true } : {}),
-    ...(isUnique ? { unique: true } : {}),
-    ...(min === undefined ? {} : { min }),
-    ...(max === undefined ? {} : { max }),
-    ...(usual === undefined ? {} : { default: usual }),
-  };
+  const { defaultValue } = source;
+  return rulesFrom(
+    {
+      isRequired: source.required === true && type !== "checkbox",
+      isUnique: source.unique === true,
+      mayBeUnique: ["text", "email", "number"].includes(type) && source.hasMany !== true,
+      given: defaultValue === false ? undefined : defaultValue,
+      usual: defaultOf(source, type),
+      ...{ min, max },
+    },
+    tell,
+  );
 }
 
 function defaultOf({ defaultValue: value, hasMany }: Item, type: string): unknown {

@@ -1,6 +1,8 @@
 /** Describes the attributes of Strapi as the orb document does. */
+
 import type { Names } from "../../model/names.ts";
 import { member, numberIn, textIn, textsIn } from "../../model/read-json.ts";
+import { rulesFrom, type Tell } from "../../model/rules.ts";
 import type { FieldDefinition, Loss } from "../../model/source.ts";
 import { HTML, HTML_FORMATS, IMAGE } from "../html.ts";
 
@@ -108,7 +110,7 @@ export function fieldOf(
 function shapeOf(
   source: Item,
   type: string,
-  tell: (why: string, became: string) => void,
+  tell: Tell,
   { schemaOf, componentOf }: FieldContext,
 ): Omit<FieldDefinition, "name" | "type"> | undefined {
   switch (type) {
@@ -144,11 +146,7 @@ function shapeOf(
   }
 }
 
-function rulesOf(
-  source: Item,
-  type: string,
-  tell: (why: string, became: string) => void,
-): Record<string, unknown> {
+function rulesOf(source: Item, type: string, tell: Tell): Record<string, unknown> {
   const isText = type === "string" || type === "text" || type === "email";
   const isNumber = type === "integer" || type === "float";
   const [min, max] = isText
@@ -159,24 +157,19 @@ function rulesOf(
   if (["component", "dynamiczone"].includes(type) && (source.min !== undefined || source.max !== undefined))
     tell("lists have no least or greatest number of items", "the field without this rule");
   const pattern = isText ? textIn(source, "regex") : undefined;
-  const isUnique =
-    (source.unique === true && ["string", "email", ...NUMBERS].includes(type)) || type === "uid";
-  if (source.unique === true && !isUnique)
-    tell("values of this type cannot be unique", "the field without this rule");
-  const usual = defaultOf(type, source.default);
-  if (usual === undefined && source.default !== undefined && source.default !== null)
-    tell(
-      `there is no counterpart of the default ${JSON.stringify(source.default).slice(0, 100)}`,
-      "no default",
-    );
-  return {
-    ...(source.required === true && type !== "boolean" ? { required: true } : {}),
-    ...(isUnique ? { unique: true } : {}),
-    ...(min === undefined ? {} : { min }),
-    ...(max === undefined ? {} : { max }),
-    ...(pattern === undefined || pattern === "" ? {} : { pattern }),
-    ...(usual === undefined ? {} : { default: usual }),
-  };
+  const isUid = type === "uid";
+  const rules = rulesFrom(
+    {
+      isRequired: source.required === true && type !== "boolean",
+      isUnique: source.unique === true || isUid,
+      mayBeUnique: isUid || ["string", "email", ...NUMBERS].includes(type),
+      given: source.default,
+      usual: defaultOf(type, source.default),
+      ...{ min, max },
+    },
+    tell,
+  );
+  return { ...rules, ...(pattern === undefined || pattern === "" ? {} : { pattern }) };
 }
 
 const NUMBERS = ["integer", "biginteger", "float", "decimal"];
