@@ -5,6 +5,7 @@
  */
 import { isForSets } from "../../definition/document/index.ts";
 import type { HandlerDeps } from "../../handlers/contract/index.ts";
+import { Waker } from "../../kernel/pause.ts";
 import { feedSubject } from "../../store/broker/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
@@ -17,7 +18,6 @@ import { Definitions } from "./definitions.ts";
 import { Lease } from "./lease.ts";
 import { DeliveryQueue, type QueueOptions } from "./queue.ts";
 import { type Delivery, revisionsFor, type Source, setsFor, ticksOf } from "./source.ts";
-import { Waker } from "./waker.ts";
 import { type Post, webhookOf } from "./webhook.ts";
 
 /**
