@@ -124,17 +124,9 @@ function useReviewKeys(): void {
 }
 
 function ContentsItem({ orb, item, comments }: { orb: OrbModel; item: EntryDiff; comments: number }) {
-  const name = useEntryName(orb, item);
   return (
     <li>
-      <button
-        type="button"
-        class="link"
-        dir="auto"
-        onClick={() => focusHeading(document.getElementById(headingOf(item.id)))}
-      >
-        {name}
-      </button>
+      <LinkToEntry {...{ orb, item }} />
       <ActBadge item={item} />
       {item.conflicts.length === 0 ? null : <Badge tone="bad">{t("changes.conflict")}</Badge>}
       {comments === 0 ? null : <span class="hint">{t("changes.commentCount", { count: comments })}</span>}
@@ -195,12 +187,13 @@ function Reason({
     );
   return (
     <li>
-      <ReasonName {...{ orb, item }} /> {rest.length === 0 ? null : <code>{rest.join("/")}</code>} {message}
+      <LinkToEntry {...{ orb, item }} /> {rest.length === 0 ? null : <code>{rest.join("/")}</code>} {message}
     </li>
   );
 }
 
-function ReasonName({ orb, item }: { orb: OrbModel; item: EntryDiff }) {
+/** A link to the heading of an entry on the page. */
+function LinkToEntry({ orb, item }: { orb: OrbModel; item: EntryDiff }) {
   const name = useEntryName(orb, item);
   return (
     <button
