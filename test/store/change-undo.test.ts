@@ -229,19 +229,25 @@ describe("the undo of a token", () => {
     for (const id of ids) expect((await headOf(id))?.status).toBe("PUBLISHED");
   });
 
-  it("takes back a limited number of sets, and says that there are more", async () => {
+  it("takes back a limited number of sets, those that were published last, and says that there are more", async () => {
     const id = await product({ count: 0 });
+    const other = await product({ count: 0 });
+    // The set that is opened first is published last.
+    const late = await opened(agent("busy"));
+    await patch(late, other, { count: 9 });
     for (let count = 1; count <= 52; count++) {
       const set = await opened(agent("busy"));
       await patch(set, id, { count });
       await publish(set);
     }
+    await publish(late);
     const { set, more } = await undone("busy");
-    expect([more, set.undoes?.length]).toEqual([true, 50]);
+    expect([more, set.undoes?.length, set.undoes?.[0]]).toEqual([true, 50, late]);
     await publish(set.id);
-    expect(storedValues(await headOf(id))).toMatchObject({ count: 2 });
+    expect(storedValues(await headOf(id))).toMatchObject({ count: 3 });
+    expect(storedValues(await headOf(other))).toMatchObject({ count: 0 });
     const rest = await undone("busy");
-    expect([rest.more, rest.set.undoes?.length]).toEqual([false, 2]);
+    expect([rest.more, rest.set.undoes?.length]).toEqual([false, 3]);
     await publish(rest.set.id);
     expect(storedValues(await headOf(id))).toMatchObject({ count: 0 });
   });

@@ -91,6 +91,7 @@ async function setsWith(
 /** Maximum number of sets that one set takes back, and of pages that are read to find them. */
 const MOST_UNDONE = 50;
 const MOST_PAGES = 10;
+const SETS_AT_ONCE = 1_000;
 
 /**
  * Returns the newest published sets that an API token has opened or published, as far as the caller may read them, and
@@ -112,31 +113,34 @@ export async function publishedWith(
     isHidden = true;
     return false;
   };
-  const sets: ChangeSet[] = [];
-  let after: number | undefined;
-  for (let page = 0; page < MOST_PAGES; page++) {
+  const published: ChangeSet[] = [];
+  let after: number | null | undefined;
+  for (let page = 0; page < MOST_PAGES && after !== null; page++) {
     const { items, next } = await listInOrder(deps, {
       orb,
       order: subjects.changeOrder(orb),
       subjectOf: (id) => subjects.changeRecord(orb, id),
       newestFirst: true,
       after,
-      limit: MOST_UNDONE - sets.length,
+      limit: SETS_AT_ONCE,
       take(message) {
         const { set } = parseSet(message);
         return set.state === "PUBLISHED" && isOf(set) ? set : undefined;
       },
     });
-    for (const set of items) {
-      const group = await withReverted(deps, orb, set, isOf);
-      if (sets.length > 0 && sets.length + group.length > MOST_UNDONE) return { sets, more: true };
-      sets.push(...group);
-    }
-    if (next === null) return { sets, more: isHidden };
-    if (sets.length >= MOST_UNDONE) return { sets, more: true };
+    published.push(...items);
     after = next;
   }
-  return { sets, more: true, ...(sets.length === 0 ? { tooFar: tooFarBack() } : {}) };
+  // A set that was opened earlier may have been published later.
+  const at = (set: ChangeSet) => Date.parse(set.published?.at ?? "");
+  const sets: ChangeSet[] = [];
+  for (const set of published.toSorted((a, b) => at(b) - at(a))) {
+    const group = await withReverted(deps, orb, set, isOf);
+    if (sets.length > 0 && sets.length + group.length > MOST_UNDONE) return { sets, more: true };
+    sets.push(...group);
+  }
+  const isTooFar = sets.length === 0 && after !== null;
+  return { sets, more: isHidden || after !== null, ...(isTooFar ? { tooFar: tooFarBack() } : {}) };
 }
 
 /** Error 422: the newest sets that are read to find those of a token contain none. There may be earlier ones. */
