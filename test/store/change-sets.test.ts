@@ -341,13 +341,13 @@ describe("a change set", () => {
       const { target, detail } = found?.json<{ target: string; detail: string }>() ?? {};
       return target === set ? detail : undefined;
     };
-    for (const gone of [0, 1]) {
+    for (const gone of [0, 2, 1_000]) {
       const set = await opened();
       const id = await product();
       await patch(set, id, { state: "used" });
       const { hash } = await contentOf(deps, orb, set);
       const first = publishSet(losing(gone), admin, { ...context, set, hash });
-      if (gone > 0) expect((await failureOf(first)).kind).toBe("unavailable");
+      if (gone > 2) expect((await failureOf(first)).kind).toBe("unavailable");
       else expect(await first).toMatchObject({ set: { state: "PUBLISHED" }, entries: [{ id, revision: 2 }] });
       const again = await publishSet(deps, admin, { ...context, set, hash });
       expect(again).toMatchObject({
@@ -359,6 +359,19 @@ describe("a change set", () => {
       const { code } = await failureOf(publishSet(deps, user("other", "owner"), { ...context, set, hash }));
       expect(code).toBe("wrong_state");
     }
+  });
+
+  it("answers for a publication that the broker stores later than it should", async () => {
+    const set = await opened();
+    const id = await product();
+    await patch(set, id, { state: "used" });
+    const batch: TestDeps["store"]["batch"] = async (...given) => {
+      setTimeout(() => void store.batch(...given), 300);
+      throw unavailable("no answer in time");
+    };
+    const late = { ...deps, store: { ...store, batch } };
+    const published = await publishSet(late, admin, { ...context, set });
+    expect(published).toMatchObject({ set: { state: "PUBLISHED" }, entries: [{ id, revision: 2 }] });
   });
 
   it("charges a publication once, however often it meets conflicts", async () => {

@@ -26,6 +26,8 @@ export class Attempts {
   #refused: ReadonlyMap<string, unknown> = new Map();
   /** The publication that an attempt has sent to the broker. Its acknowledgement may have been lost. */
   sent: Publication | undefined;
+  /** Whether it is unknown if the broker has stored it, or still does. */
+  isUnsure = false;
 
   constructor(deps: Deps) {
     this.#deps = deps;

@@ -30,8 +30,10 @@ import {
   type WriteRetry,
 } from "../../entry/write/index.ts";
 import { AppError, revisionMismatch } from "../../kernel/errors.ts";
+import { pause } from "../../kernel/pause.ts";
 import { counted } from "../../quotas/write.ts";
 import { ReadBudget } from "../../store/budget.ts";
+import { isUnsure } from "../../store/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, LARGE_BATCH_LIMIT } from "../../store/types.ts";
 import {
@@ -86,6 +88,8 @@ export interface Published {
 
 /** Milliseconds after which a publication that meets conflicts gives up. */
 const PUBLISH_MS = 30_000;
+/** Milliseconds to wait before each look whether a publication was stored whose acknowledgement was lost. */
+const LOOKS_MS = [0, 100, 300, 600, 1_000, 2_000];
 /** Bytes of the pending versions and of the stored revisions that a publication reads. */
 const READ_BYTES = 4 * MOST_BYTES;
 
@@ -288,6 +292,11 @@ function schemaGone(schema: string): AppError {
   );
 }
 
+function nullIfUnsure(error: unknown): null {
+  if (isUnsure(error)) return null;
+  throw error;
+}
+
 /** Publishes a set. @throws AppError the reasons why it cannot be published; then nothing was written */
 export async function publishSet(deps: Deps, actor: Actor, input: PublishInput): Promise<Published> {
   const { orbId, set } = input;
@@ -311,10 +320,19 @@ export async function publishSet(deps: Deps, actor: Actor, input: PublishInput):
     if (input.hash !== undefined && input.hash !== summary.hash) throw hashMismatch(summary.hash);
     return publishOnce(deps, actor, context, { record, content, summary, attempts }, attempt);
   };
-  /** Returns the result if the broker has stored the publication, although its acknowledgement was lost. */
+  /**
+   * Returns the result if the broker has stored the publication, although its acknowledgement was lost. It may take a
+   * while to store a large one.
+   */
   const findSent = async () => {
-    const { set: now } = await requireSet(deps, orbId, set);
-    return attempts.sent !== undefined && attempts.isRepeated(now, actor, undefined) ? run(1) : null;
+    if (attempts.sent === undefined) return null;
+    for (const ms of attempts.isUnsure ? LOOKS_MS : [0]) {
+      if (ms > 0) await pause(ms);
+      // The connection may have been lost.
+      const now = await requireSet(deps, orbId, set).catch(nullIfUnsure);
+      if (now !== null && attempts.isRepeated(now.set, actor, undefined)) return run(1);
+    }
+    return null;
   };
   const options: WriteRetry = { attempts: CONTENDED_ATTEMPTS, until, replayed: ["unavailable", "timeout"] };
   const work = () => retryOnConflict(deps, orbId, run, findSent, options);
@@ -385,7 +403,12 @@ async function publishOnce(
       ...(await takenBack(deps, actor, orb, set, content.content)),
     ];
     attempts.sent = published;
-    await commitTogether(deps, context, writes, more, { messages: LARGE_BATCH_LIMIT, tooMany });
+    attempts.isUnsure = false;
+    const together = { messages: LARGE_BATCH_LIMIT, tooMany };
+    await commitTogether(deps, context, writes, more, together).catch((error: unknown) => {
+      attempts.isUnsure = isUnsure(error);
+      throw error;
+    });
     for (const { plan } of planned) await plan.committed?.(deps);
     return {
       set: next,

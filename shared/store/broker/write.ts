@@ -19,6 +19,8 @@ const BAD_MESSAGE = 400;
  * 128 MB wait for one stream.
  */
 const WINDOW_BYTES = 8 * 1024 * 1024;
+/** For each of these bytes, a batch has a millisecond more until the broker must have acknowledged it. */
+const BYTES_PER_MS = 10_000;
 
 export function failure(stream: string, error: NonNullable<Ack["error"]>): Error {
   switch (error.err_code) {
@@ -60,7 +62,12 @@ function headersOf(stream: string, message: Append): Record<string, string> {
 }
 
 /** @throws NoResponders if no stream stores messages with this subject */
-function publish(connection: Connection, message: Append, headers: Record<string, string>): Promise<Ack> {
+function publish(
+  connection: Connection,
+  message: Append,
+  headers: Record<string, string>,
+  timeoutMs = connection.requestTimeoutMs,
+): Promise<Ack> {
   return connection.ask<Ack>(
     message.subject,
     message.data,
@@ -70,7 +77,7 @@ function publish(connection: Connection, message: Append, headers: Record<string
       else resolve(data.length === 0 ? {} : (JSON.parse(decoder.decode(data)) as Ack));
       return true;
     },
-    { headers },
+    { headers, timeoutMs },
   );
 }
 
@@ -136,6 +143,8 @@ export async function batch(
 async function sendBatch(connection: Connection, stream: string, messages: readonly Append[]): Promise<Ack> {
   const id = crypto.randomUUID();
   await connection.ready(Math.max(...messages.map(({ data }) => mostBytes(data))));
+  const bytes = messages.reduce((sum, { data }) => sum + data.length, 0);
+  const timeoutMs = connection.requestTimeoutMs + Math.floor(bytes / BYTES_PER_MS);
   const last = messages.length - 1;
   for (let i = 0, waiting = 0; i < last; i++) {
     const message = messages[i];
@@ -148,7 +157,7 @@ async function sendBatch(connection: Connection, stream: string, messages: reado
       connection.send(message.subject, message.data, headers);
       continue;
     }
-    const ack = await publish(connection, message, headers);
+    const ack = await publish(connection, message, headers, timeoutMs);
     if (ack.error !== undefined) return ack;
     waiting = 0;
   }
@@ -158,5 +167,5 @@ async function sendBatch(connection: Connection, stream: string, messages: reado
   headers["Nats-Batch-Id"] = id;
   headers["Nats-Batch-Sequence"] = String(last + 1);
   headers["Nats-Batch-Commit"] = "1";
-  return publish(connection, final, headers);
+  return publish(connection, final, headers, timeoutMs);
 }
