@@ -139,11 +139,6 @@ export interface Deps {
   readOnly?: boolean;
   /** Sets the time at which the response expires even if no data changes, in milliseconds since 1970. */
   expires?: (time: number) => void;
-  /**
-   * Called for each entry that a list has read whose newest or published revision comes from a change set: the sequence
-   * number of a message of that publication or a later one, and its time in milliseconds since 1970.
-   */
-  sawPublication?: (seq: number, time: number) => void;
   /** Time until which hooks may delay this request, in milliseconds since 1970. Default: a time limit for each write. */
   hooksUntil?: number | undefined;
 }

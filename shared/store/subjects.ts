@@ -329,6 +329,12 @@ const STATE =
  */
 export const RESTORED = "Restored";
 
+/**
+ * Header of the messages of an atomic batch that publishes several entries. Readers see all of them or none; see
+ * `whole.ts`. The root of an index has it too if the index includes such messages since the root before.
+ */
+export const TOGETHER = "Together";
+
 /** Header of an ordered index's root (the list of its pages): read the index's log from this sequence number on. */
 export const LOG_START = "Log-Start";
 

@@ -50,7 +50,16 @@ export interface Append {
  */
 export type Consistency = "leader" | "cached" | "stale";
 
-export interface ReadOptions {
+/** A read that may lag. */
+export interface AtLeast {
+  /**
+   * The read must include all messages up to this sequence number. If a replica or a cache does not have them yet, it
+   * waits, or the leader answers. The leader must have this number.
+   */
+  atLeast?: number;
+}
+
+export interface ReadOptions extends AtLeast {
   consistency?: Consistency;
 }
 
@@ -70,7 +79,11 @@ export interface ReadManyOptions extends ReadOptions, Bounded {
   upTo?: UpTo;
 }
 
-export interface ScanOptions extends Bounded {
+/**
+ * `atLeast` concerns the end of the scan: a page that ends before the end of the index may have messages that are no
+ * longer there.
+ */
+export interface ScanOptions extends Bounded, AtLeast {
   fromSeq: number;
   limit: number;
   /**

@@ -404,7 +404,7 @@ async function publishOnce(
     ];
     attempts.sent = published;
     attempts.isUnsure = false;
-    const together = { messages: LARGE_BATCH_LIMIT, tooMany };
+    const together = { messages: LARGE_BATCH_LIMIT, tooMany, isWhole: true };
     await commitTogether(deps, context, writes, more, together).catch((error: unknown) => {
       attempts.isUnsure = isUnsure(error);
       throw error;

@@ -57,7 +57,7 @@ export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["sho
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
-type Reader = Pick<Deps, "store" | "clock" | "expires" | "sawPublication">;
+type Reader = Pick<Deps, "store" | "clock" | "expires">;
 
 /** The newest revision of an entry, and what readers of published entries see now. */
 export interface ReadEntry {
@@ -124,10 +124,6 @@ function liveOf(
 ): ListedEntry | undefined | Promise<ListedEntry | undefined> {
   const { message, consistency } = found;
   const now = deps.clock.now();
-  // Also if the entry is hidden now: the index may not have the entry yet that the same publication has shown. A set
-  // also stores the draft beside the entry, right after the revision that it publishes.
-  if (head.change !== undefined || head.publishedSeq === message.seq - 1)
-    deps.sawPublication?.(message.seq, message.time);
   const edge = nextEdge(head, now);
   if (edge !== undefined) deps.expires?.(edge);
   if (!visible(head, now)) return undefined;
@@ -135,15 +131,13 @@ function liveOf(
   const seen = { schema, address, head, newest: head.revision, bytes };
   if (head.revision === head.publishedRevision) return { ...seen, shown: maskedRevision(schema, head) };
   const copy = liveCopyOf(found.copy);
-  const shownAs = (published: EntryView, { seq, time }: StoredMessage): ListedEntry => {
-    // Nothing that is read later than the publication is older than the entry's newest message.
-    if (published.change !== undefined) deps.sawPublication?.(seq, time);
-    return { ...seen, shown: maskedRevision(schema, published) };
-  };
-  if (found.copy !== undefined && copy?.revision === head.publishedRevision)
-    return shownAs(withNames(schema, copy), found.copy);
+  const shownAs = (published: EntryView): ListedEntry => ({
+    ...seen,
+    shown: maskedRevision(schema, published),
+  });
+  if (copy?.revision === head.publishedRevision) return shownAs(withNames(schema, copy));
   return publishedOf(deps, schema, { head, address }, consistency).then((published) =>
-    published === null ? undefined : shownAs(published, message),
+    published === null ? undefined : shownAs(published),
   );
 }
 

@@ -6,6 +6,7 @@
 import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type Store } from "../../store/types.ts";
+import { isTogether } from "../../store/whole.ts";
 import { readPage } from "../index/index.ts";
 import { markBody } from "../model/index.ts";
 import {
@@ -80,7 +81,7 @@ export async function compactLive(compaction: LiveCompaction, { least, renew }: 
     dead: (shortens ? 0 : root.dead) + moved.length,
     recent: corrections,
   };
-  await moveToPages(compaction, message.seq, next, passed);
+  await moveToPages({ ...compaction, isTogether: moved.some(isTogether) }, message.seq, next, passed);
   // Keep the last change that is in the root. Readers look for this change to find out whether the log is complete.
   if (shortens) await store.purge(stream, log, { beforeSeq: next.upTo });
   return moved.length;

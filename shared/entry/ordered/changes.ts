@@ -6,7 +6,7 @@ import type { Fence } from "../../definition/live-orb.ts";
 import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
-import { LOG_START, streams, subjects } from "../../store/subjects.ts";
+import { LOG_START, streams, subjects, TOGETHER } from "../../store/subjects.ts";
 import type { Append, Store, StoredMessage } from "../../store/types.ts";
 import { inBatches } from "../index/index.ts";
 import { changeIn, GONE_SECONDS, orderedKey, parseEntry } from "../model/index.ts";
@@ -93,6 +93,17 @@ export async function changesOf(
   return { added: added.all().map(({ pair }) => pair), gone: await lost(store, index, drops) };
 }
 
+export interface RootWriter {
+  deps: Pick<Deps, "store">;
+  index: OrderedField;
+  fence: Fence | undefined;
+  /**
+   * Whether the root includes changes of a publication that readers see as a whole, or not at all. The log no longer
+   * shows them.
+   */
+  isTogether?: boolean;
+}
+
 /**
  * Writes the root of an index (the list of its pages) and new pages in one batch.
  * @param seq sequence number of the root to replace, 0 if there is none
@@ -100,7 +111,7 @@ export async function changesOf(
  * @throws Conflict if the root or the definition changed
  */
 export function writeRoot(
-  { deps, index, fence }: { deps: Pick<Deps, "store">; index: OrderedField; fence: Fence | undefined },
+  { deps, index, fence, isTogether }: RootWriter,
   seq: number,
   messages: readonly Append[],
   root: { upTo: number; body: string },
@@ -111,7 +122,7 @@ export function writeRoot(
     data: root.body,
     rollup: true,
     expect: { seq },
-    headers: { [LOG_START]: String(root.upTo) },
+    headers: { [LOG_START]: String(root.upTo), ...(isTogether === true ? { [TOGETHER]: "1" } : {}) },
   };
   return deps.store.batch(streams.orb(orb), [guardOf(orb, fence), ...messages, next]);
 }
@@ -130,10 +141,7 @@ function guardOf(orb: string, fence: Fence | undefined): Append {
  * @param end sequence number before which the index's log will be erased
  * @throws Conflict if the definition changed
  */
-export function writeRemovedRoot(
-  { deps, index, fence }: { deps: Pick<Deps, "store">; index: OrderedField; fence: Fence | undefined },
-  end: number,
-): Promise<number> {
+export function writeRemovedRoot({ deps, index, fence }: RootWriter, end: number): Promise<number> {
   const { orb } = index;
   const root: Append = {
     subject: subjects.orderedRoot(index, index.field),

@@ -4,13 +4,12 @@
  * one atomic batch. The batch fails if another compaction has replaced the root since, so a compaction that runs twice
  * or crashes does no harm.
  */
-import type { Fence } from "../../definition/live-orb.ts";
-import type { Deps } from "../../deps.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
+import { isTogether } from "../../store/whole.ts";
 import { readPage } from "../index/index.ts";
 import { nullIfMissing } from "../model/index.ts";
-import { changesOf, freedPages, writeRoot } from "./changes.ts";
+import { changesOf, freedPages, type RootWriter, writeRoot } from "./changes.ts";
 import { byPage, countOf, fullest, groupsOf, overfull, settled, windowToMove } from "./levels.ts";
 import { parsedRoot } from "./open.ts";
 import {
@@ -18,7 +17,6 @@ import {
   type Item,
   listedIn,
   merged,
-  type OrderedField,
   type PagePlace,
   type Pair,
   pageBody,
@@ -66,10 +64,7 @@ const ITEMS_PER_STEP = 8_000;
 /** Estimated characters that a pair (a value and an entry id) needs in addition to the value. */
 const PAIR_SIZE = 40;
 
-export interface Compaction {
-  deps: Pick<Deps, "store">;
-  index: OrderedField;
-  fence: Fence | undefined;
+export interface Compaction extends RootWriter {
   limits: CompactionLimits;
 }
 
@@ -101,8 +96,8 @@ function sizeOf(pairs: readonly Pair[]): number {
  * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
-export async function compact(compaction: OrderedCompaction, least: number): Promise<number> {
-  const { deps, index, limits } = compaction;
+export async function compact(plain: OrderedCompaction, least: number): Promise<number> {
+  const { deps, index, limits } = plain;
   const { store } = deps;
   const stream = streams.orb(index.orb);
   const log = subjects.orderedLog(index, index.field);
@@ -111,6 +106,7 @@ export async function compact(compaction: OrderedCompaction, least: number): Pro
   const page = await readPage(store, index.orb, log, { fromSeq: root.upTo + 1, limit: limits.changes });
   const last = page.messages.at(-1);
   if (last === undefined || page.messages.length < least) return 0;
+  const compaction = { ...plain, isTogether: page.messages.some(isTogether) };
 
   const { added, gone } = await changesOf(store, index, root.upTo, page.messages);
   const items = [goneItems(root.gone), root.recent, sortedPairs(added), goneItems(sortedPairs(gone))].reduce(

@@ -7,6 +7,7 @@
  */
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type StoredMessage } from "../../store/types.ts";
+import { isTogether } from "../../store/whole.ts";
 import { readPage } from "../index/index.ts";
 import { changeIn, nullIfMissing } from "../model/index.ts";
 import { changesOf, freedPages, writeRoot } from "./changes.ts";
@@ -92,16 +93,17 @@ async function readLog({ deps, index, limits }: WordCompaction, upTo: number): P
  * @returns the number of moved changes, 0 if the log has fewer than `least`
  * @throws Conflict if another compaction or another definition came first
  */
-export async function compactWords(compaction: WordCompaction, least: number): Promise<number> {
-  const { deps, index, limits } = compaction;
+export async function compactWords(plain: WordCompaction, least: number): Promise<number> {
+  const { deps, index, limits } = plain;
   const { store } = deps;
   const stream = streams.orb(index.orb);
   const message = await nullIfMissing(store.get(stream, subjects.orderedRoot(index, index.field)));
   const current: CurrentWords = { root: wordRoots.parsed(message), seq: message?.seq ?? 0 };
   const { root } = current;
-  const messages = await readLog(compaction, root.upTo);
+  const messages = await readLog(plain, root.upTo);
   const last = messages.at(-1);
   if (last === undefined || messages.length < least) return 0;
+  const compaction = { ...plain, isTogether: messages.some(isTogether) };
   const { added, gone } = await changesOf(store, index, root.upTo, messages);
   const shortens = root.dead >= limits.dead;
   const { run, pages } = written(compaction, current, termsOfPairs(added, gone));

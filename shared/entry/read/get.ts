@@ -35,6 +35,7 @@ import { entryAt } from "./at.ts";
 import { expandAll } from "./expand.ts";
 import type { Reading } from "./reading.ts";
 import { revealEntry } from "./reveal.ts";
+import { readTogether } from "./together.ts";
 
 export interface GetInput {
   reading: Reading;
@@ -158,7 +159,12 @@ export function presentWritten(
 }
 
 /** Reads the published revision of an entry. If the caller may not read the entry, throws 404. */
-export async function getEntry(deps: Deps, input: GetInput): Promise<GetResult> {
+export function getEntry(deps: Deps, input: GetInput): Promise<GetResult> {
+  if (input.query.expand.length === 0) return getOnce(deps, input);
+  return readTogether(deps, input.reading.orb, (whole) => getOnce(whole, input));
+}
+
+async function getOnce(deps: Deps, input: GetInput): Promise<GetResult> {
   const { query, choice } = input;
   const { orb, schema, caller } = input.reading;
   const consistency = consistencyFor(caller.actor);

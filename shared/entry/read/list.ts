@@ -1,6 +1,5 @@
 import { may, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import { PerHost } from "../../kernel/bounded-map.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
@@ -26,6 +25,7 @@ import {
 import { expandAll, fewerEntries } from "./expand.ts";
 import type { Reading } from "./reading.ts";
 import { targetsFor } from "./targets.ts";
+import { readTogether } from "./together.ts";
 
 export interface ListInput {
   reading: Reading;
@@ -151,40 +151,15 @@ export function listVisible(deps: Deps, input: ListInput): Promise<ListPage<List
   return pages(deps, open, query, budget);
 }
 
-/** A list that shows entries of a publication younger than this many milliseconds is read again. */
-const RECENT_MS = 10_000;
-/** Maximum number of times that a list is read while change sets are published. */
-const PASSES = 5;
-const MOST_ORBS = 10_000;
-/**
- * For each application, the newest publication that lists of this process have shown: its sequence number. It was
- * published before a later list begins, whatever the clocks of the broker and of this host say.
- */
-const publications = new PerHost<number>(MOST_ORBS);
-
-/**
- * Returns a page of a list. A list reads an index first, and then the entries. If a change set is published in between,
- * the page could show half of the publication. So the page is read again until a pass meets no publication that the pass
- * before has not met: all that it shows was published before it began. The first list of a process cannot know this by
- * sequence numbers, so it also reads again after an old publication. The time matters because replicas may lag, and
- * because the numbers of an application that was created again start at 1.
- */
-export async function listEntries(deps: Deps, input: ListInput): Promise<ListResult> {
-  const { orb } = input.reading.orb;
-  const knownNow = () => publications.get(deps.config, orb) ?? 0;
-  for (let pass = 1, met = 0; ; pass++) {
-    const known = knownNow();
-    let [newest, recent] = [0, 0];
-    const sawPublication = (seq: number, time: number) => {
-      newest = Math.max(newest, seq);
-      if (deps.clock.now() - time < RECENT_MS) recent = Math.max(recent, seq);
-    };
-    const last = pass === 1 || input.last === undefined ? input.last : lastOf(deps, orb);
-    const page = await listOnce({ ...deps, sawPublication }, { ...input, last });
-    if (newest > knownNow()) publications.set(deps.config, orb, newest);
-    if ((newest <= known && recent <= met) || pass === PASSES) return page;
-    met = newest;
-  }
+/** Returns a page of a list. It shows all of a publication, or nothing of it. */
+export function listEntries(deps: Deps, input: ListInput): Promise<ListResult> {
+  const { orb } = input.reading;
+  return readTogether(deps, orb, (whole, floor) => {
+    const last = input.last?.then((seq) => ((seq ?? 0) < floor ? lastOf(whole, orb.orb) : seq));
+    // Not every list awaits it.
+    last?.catch(() => undefined);
+    return listOnce(whole, { ...input, last });
+  });
 }
 
 async function listOnce(deps: Deps, input: ListInput): Promise<ListResult> {

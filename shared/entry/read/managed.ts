@@ -33,6 +33,7 @@ import {
 import { PastEntries, readMoment } from "./at.ts";
 import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";
+import { readTogether } from "./together.ts";
 
 const LIST_EXTRA = ["module", "schema", "status", "at", "change"];
 
@@ -258,7 +259,7 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
   const { status } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
   const caller = principalIn(actor, orb.orb, orb.compiled);
-  const listed = async (limit: number): Promise<ManagedPage> => {
+  const listed = async (deps: Deps, limit: number): Promise<ManagedPage> => {
     const page = await readManagedPage(
       deps,
       caller,
@@ -271,8 +272,8 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
     try {
       return { ...page, items: await present(deps, caller, orb, query, views) };
     } catch (error) {
-      return listed(fewerEntries(error, views.length));
+      return listed(deps, fewerEntries(error, views.length));
     }
   };
-  return listed(query.limit);
+  return readTogether(deps, orb, (whole) => listed(whole, query.limit));
 }

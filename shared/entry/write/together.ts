@@ -2,23 +2,25 @@
 import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { streams, subjects, TOGETHER } from "../../store/subjects.ts";
 import { type Append, BATCH_LIMIT, Conflict } from "../../store/types.ts";
 import { tendWritten } from "../listed/index.ts";
 import { type EntryWrite, type Guard, guard, messagesOf, type OrbContext } from "../model/index.ts";
 import { tendIndexes } from "../ordered/index.ts";
 
-export interface MostMessages {
+export interface TogetherOptions {
+  /** Maximum messages of the batch. */
   messages: number;
+  /** Returns the error for a batch of more messages. */
   tooMany(messages: number): AppError;
+  /** Whether readers see all writes or none. Their requests read again if the writes come between two reads. */
+  isWhole?: boolean;
 }
 
 /**
  * Commits the writes of different entries, all or none, but only if the definition that they were validated with is
  * still active.
  * @param more further messages of the batch
- * @param most.messages maximum messages of the batch
- * @param most.tooMany returns the error for a batch of more messages
  * @throws Conflict if an entry, a unique value, a guarded subject or the definition has changed; nothing was written
  * @throws AppError too_large `batch_too_large`
  */
@@ -27,16 +29,21 @@ export async function commitTogether(
   by: OrbContext,
   writes: readonly EntryWrite[],
   more: readonly Append[],
-  most: MostMessages = { messages: BATCH_LIMIT, tooMany: batchTooLarge },
+  { messages: most, tooMany, isWhole }: TogetherOptions = { messages: BATCH_LIMIT, tooMany: batchTooLarge },
 ): Promise<void> {
   const messages = [...more, ...messagesTogether(by, writes)];
-  if (messages.length > most.messages) throw most.tooMany(messages.length);
-  await deps.store.batch(streams.orb(by.orb), messages);
+  if (messages.length > most) throw tooMany(messages.length);
+  await deps.store.batch(streams.orb(by.orb), isWhole === true ? messages.map(marked) : messages);
   for (const write of writes) {
     tendIndexes(deps, by, write.address, write.claims.adds);
     tendWritten(deps, by, write);
   }
 }
+
+const marked = (message: Append): Append => ({
+  ...message,
+  headers: { ...message.headers, [TOGETHER]: "1" },
+});
 
 function batchTooLarge(messages: number): AppError {
   const detail = `Together, the items need ${messages} messages, and one atomic write holds ${BATCH_LIMIT}. Send fewer items, or split them into two requests.`;

@@ -1,5 +1,5 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
-import { retry } from "../../kernel/retry.ts";
+import { Again, retry } from "../../kernel/retry.ts";
 import {
   ApiCode,
   type Connection,
@@ -11,6 +11,7 @@ import {
 } from "../client/index.ts";
 import {
   type Page,
+  type ReadManyOptions,
   type StoredMessage,
   type StreamInfo,
   StreamMissing,
@@ -67,12 +68,14 @@ function refused(status: number): Error {
   return unavailable(`direct get responded with status ${status}`);
 }
 
+export const isWild = (subject: string): boolean => subject.includes("*") || subject.endsWith(">");
+
 export function directLast(
   connection: Connection,
   stream: string,
   subject: string,
 ): Promise<StoredMessage | null> {
-  const wild = subject.includes("*") || subject.endsWith(">");
+  const wild = isWild(subject);
   return direct(
     connection,
     stream,
@@ -224,15 +227,51 @@ export async function directMany(
   connection: Connection,
   stream: string,
   subjects: readonly string[],
-  maxBytes: number,
-  upTo?: UpTo,
+  { maxBytes, upTo, atLeast = 0 }: ReadManyOptions,
 ): Promise<Map<string, StoredMessage>> {
-  const found = new MessageMap(maxBytes, subjects.length);
-  const pages = await Promise.all(
-    partsOf(subjects, MULTI_LAST_LIMIT).map((part) => directLatest(connection, stream, part, maxBytes, upTo)),
+  const read = () =>
+    Promise.all(
+      partsOf(subjects, MULTI_LAST_LIMIT).map((part) =>
+        directLatest(connection, stream, part, maxBytes, upTo),
+      ),
+    );
+  // A response without messages does not say what the replica has.
+  const isUnknown = ({ lastSeq }: Page) => lastSeq === 0;
+  const pages = await caughtUp(read, async (found) =>
+    found.every((page) => isUnknown(page) || page.lastSeq >= atLeast),
   );
+  if (pages === undefined || (atLeast > 0 && pages.some(isUnknown)))
+    return leaderMany(connection, stream, subjects, maxBytes);
+  const found = new MessageMap(maxBytes, subjects.length);
   for (const page of pages) for (const message of page.messages) found.add(message);
   return found;
+}
+
+/** Milliseconds to wait before the next request to replicas that lag. Most lag by less than 4 ms. */
+const LAG_MS = [1, 4, 15];
+
+/**
+ * Reads again while a replica lags. The next request may reach another replica.
+ * @returns undefined if all responses came from replicas that lag
+ */
+export async function caughtUp<T>(
+  read: () => Promise<T>,
+  isCurrent: (found: T) => Promise<boolean>,
+): Promise<T | undefined> {
+  const policy = {
+    attempts: LAG_MS.length + 1,
+    pauseMs: (attempt: number) => LAG_MS[attempt] ?? 0,
+  };
+  try {
+    return await retry(policy, async () => {
+      const found = await read();
+      if (!(await isCurrent(found))) throw new Again();
+      return found;
+    });
+  } catch (error) {
+    if (error instanceof Again) return undefined;
+    throw error;
+  }
 }
 
 const FIRST_AT_ONCE = 16;

@@ -1,7 +1,7 @@
 import type { Connection } from "../client/index.ts";
 import { remember } from "../many.ts";
 import type { Page, ScanOptions, StoredMessage } from "../types.ts";
-import { collect, inspect, leaderGet, NoResponders, received } from "./read.ts";
+import { caughtUp, collect, inspect, leaderGet, NoResponders, received } from "./read.ts";
 import { walk } from "./walk.ts";
 
 /**
@@ -9,6 +9,26 @@ import { walk } from "./walk.ts";
  * reads; otherwise only the leader responds.
  */
 export async function scan(
+  connection: Connection,
+  stream: string,
+  filter: string,
+  options: ScanOptions,
+): Promise<Page> {
+  const { fromSeq, atLeast = 0 } = options;
+  const read = () => readPage(connection, stream, filter, options);
+  if (atLeast === 0) return read();
+  // A replica that lags has the same messages as the leader, but not the newest ones.
+  const isCurrent = async ({ messages, pending }: Page) => {
+    const last = messages.at(-1)?.seq ?? 0;
+    if (pending > 0 || last >= atLeast) return true;
+    const next = { next_by_subj: filter, seq: Math.max(1, fromSeq, last + 1) };
+    return (await leaderGet(connection, stream, next)) === null;
+  };
+  const page = await caughtUp(read, isCurrent);
+  return page ?? leaderScan(connection, stream, filter, options, atLeast);
+}
+
+async function readPage(
   connection: Connection,
   stream: string,
   filter: string,

@@ -1,5 +1,5 @@
 import { AppError, unavailable } from "../../kernel/errors.ts";
-import { READ_BYTES } from "../budget.ts";
+import { PAIR_BYTES, READ_BYTES } from "../budget.ts";
 import {
   ApiCode,
   Connection,
@@ -28,7 +28,7 @@ import {
   SubjectsTaken,
   TooMuch,
 } from "../types.ts";
-import { directLast, directLatest, directMany, directSeq, leaderGet, leaderMany } from "./read.ts";
+import { directLast, directLatest, directMany, directSeq, isWild, leaderGet, leaderMany } from "./read.ts";
 import { scan as scanPage } from "./scan.ts";
 import { append, batch, count, failure, pipeline } from "./write.ts";
 
@@ -127,10 +127,16 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     return JSON.parse(reply.text()) as ApiAnswer;
   }
 
-  const get = (stream: string, subject: string, read?: ReadOptions) =>
-    askLeader(read)
-      ? leaderGet(connection, stream, { last_by_subj: subject })
-      : directLast(connection, stream, subject);
+  async function get(stream: string, subject: string, read?: ReadOptions): Promise<StoredMessage | null> {
+    const leading = () => leaderGet(connection, stream, { last_by_subj: subject });
+    if (askLeader(read)) return leading();
+    const { atLeast = 0 } = read ?? {};
+    if (!replicated || atLeast === 0) return directLast(connection, stream, subject);
+    if (isWild(subject)) return leading();
+    // Unlike a single message, this response says what the replica has stored.
+    const found = await directMany(connection, stream, [subject], { maxBytes: PAIR_BYTES, atLeast });
+    return found.get(subject) ?? null;
+  }
 
   async function getMany(
     stream: string,
@@ -138,17 +144,20 @@ export function openStore(options: ConnectOptions & { replicas?: number }): Open
     read: ReadManyOptions,
   ): Promise<Map<string, StoredMessage>> {
     if (subjects.length === 0) return new Map();
-    const literal = subjects.every((subject) => !subject.includes("*") && !subject.endsWith(">"));
-    const { maxBytes, upTo } = read;
-    return inTurn(maxBytes, () =>
-      askLeader(read) && literal && upTo === undefined
-        ? leaderMany(connection, stream, subjects, maxBytes)
-        : directMany(connection, stream, subjects, maxBytes, upTo),
-    );
+    const literal = !subjects.some(isWild);
+    const { maxBytes, upTo, atLeast = 0 } = read;
+    return inTurn(maxBytes, () => {
+      if (askLeader(read) && literal && upTo === undefined)
+        return leaderMany(connection, stream, subjects, maxBytes);
+      const least = replicated && literal ? atLeast : 0;
+      return directMany(connection, stream, subjects, { ...read, atLeast: least });
+    });
   }
 
-  const scan: Store["scan"] = (stream, filter, page) =>
-    inTurn(page.maxBytes, () => scanPage(connection, stream, filter, page));
+  const scan: Store["scan"] = (stream, filter, { atLeast = 0, ...page }) =>
+    inTurn(page.maxBytes, () =>
+      scanPage(connection, stream, filter, { ...page, atLeast: replicated ? atLeast : 0 }),
+    );
 
   async function kvPut(bucket: string, key: string, value: string, write: KvWrite = {}): Promise<number> {
     const stream = streams.kv(bucket);

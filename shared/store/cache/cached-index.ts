@@ -1,6 +1,9 @@
-import { CachedMessage, type Message } from "../client/index.ts";
+import { CachedMessage, type Message, ResponseHeaders } from "../client/index.ts";
+import { TOGETHER } from "../subjects.ts";
 import type { Page, StoredMessage } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
+
+const MARKED = new ResponseHeaders(`\r\n${TOGETHER}: 1\r\n`);
 
 /** Returns whether the message has a time to live (TTL), after which the broker deletes it. */
 export function isExpiring(message: Pick<StoredMessage, "header">): boolean {
@@ -38,6 +41,8 @@ export class CachedIndex {
   readonly #times: number[] = [];
   readonly #names: string[] = [];
   readonly #bodies: string[] = [];
+  /** The sequence numbers of the messages with the header {@link TOGETHER}. */
+  readonly #together = new Set<number>();
   #state: State | undefined;
 
   constructor(filter: string) {
@@ -80,6 +85,7 @@ export class CachedIndex {
     this.#invalidate();
     const last = this.#bodies.at(-1);
     const body = message.text();
+    if (message.header(TOGETHER) !== undefined) this.#together.add(message.seq);
     this.#seqs.push(message.seq);
     this.#times.push(message.time);
     // A substring would keep the whole received frame in memory, so copy the string.
@@ -93,6 +99,7 @@ export class CachedIndex {
     const at = this.#at(seq);
     if (this.#seqs[at] !== seq) return;
     this.#invalidate();
+    this.#together.delete(seq);
     this.#seqs.splice(at, 1);
     this.#times.splice(at, 1);
     if (!this.#literal) this.#names.splice(at, 1);
@@ -102,6 +109,7 @@ export class CachedIndex {
   /** Removes the messages before a sequence number. The log that this index caches no longer needs them. */
   trim(before: number): void {
     const count = this.#at(before);
+    for (const seq of this.#together) if (seq < before) this.#together.delete(seq);
     for (const list of [this.#seqs, this.#times, this.#names, this.#bodies]) list.splice(0, count);
   }
 
@@ -113,8 +121,9 @@ export class CachedIndex {
 
   #message(at: number): StoredMessage {
     const subject = this.#prefix + (this.#names[at] ?? "");
-    const place = { subject, seq: this.#seqs[at] ?? 0, time: this.#times[at] ?? 0 };
-    return new CachedMessage(place, this.#bodies[at] ?? "");
+    const seq = this.#seqs[at] ?? 0;
+    const place = { subject, seq, time: this.#times[at] ?? 0 };
+    return new CachedMessage(place, this.#bodies[at] ?? "", this.#together.has(seq) ? MARKED : undefined);
   }
 
   last(): StoredMessage | null {

@@ -25,7 +25,7 @@
 import { MULTI_LAST_LIMIT, type OpenStore, openStore, withGroupCommit } from "../broker/index.ts";
 import { type ConnectOptions, isDeletionMarker, kvEntry } from "../client/index.ts";
 import { FOLLOWED, isIndexFilter, isOrderedLog, isStateSubject, kvSubject, streams } from "../subjects.ts";
-import type { ReadOptions, Store } from "../types.ts";
+import type { AtLeast, ReadOptions, Store } from "../types.ts";
 import type { DependencyTracker } from "./dependencies.ts";
 import type { CacheOptions, CacheStats } from "./options.ts";
 import { StreamCache } from "./stream-cache.ts";
@@ -53,15 +53,19 @@ export function cachedStore(
 ): { store: CachedStore; broken: () => void } {
   const cache = new StreamCache(store, options);
   const may = (read?: ReadOptions) => (read?.consistency ?? "leader") !== "leader";
+  /** Returns whether memory lags behind a message that the caller has read. Waits a moment for it. */
+  const lags = async (stream: string, read: AtLeast = {}) =>
+    read.atLeast !== undefined && !(await cache.reached(stream, read.atLeast));
 
   function reads(
     tracker?: DependencyTracker,
   ): Pick<Store, "get" | "getMany" | "scan" | "subjects" | "kvGet"> {
     const get: Store["get"] = async (stream, subject, read) => {
-      if (may(read) && isIndexFilter(subject)) {
+      const inMemory = may(read) && !(await lags(stream, read));
+      if (inMemory && isIndexFilter(subject)) {
         const last = cache.last(stream, subject, tracker);
         if (last !== undefined) return last;
-      } else if (may(read) && isStateSubject(subject)) {
+      } else if (inMemory && isStateSubject(subject)) {
         const known = cache.read(stream, [subject], read, tracker);
         if (known !== undefined) return (await known).get(subject) ?? null;
       }
@@ -70,19 +74,20 @@ export function cachedStore(
     };
     return {
       get,
-      getMany(stream, subjects, read) {
+      async getMany(stream, subjects, read) {
         const states = subjects.length <= MULTI_LAST_LIMIT && subjects.every(isStateSubject);
-        const present = may(read) && read.upTo === undefined;
+        const present = may(read) && read.upTo === undefined && !(await lags(stream, read));
         const known = present && states ? cache.read(stream, subjects, read, tracker) : undefined;
         if (known !== undefined) return known;
         cache.uncached(stream, tracker);
         return store.getMany(stream, subjects, read);
       },
-      scan(stream, filter, page) {
+      async scan(stream, filter, page) {
+        const inMemory = isIndexFilter(filter) && !(await lags(stream, page));
         const known =
           // The limit `maxBytes` does not apply here, because this index is already in memory.
-          isIndexFilter(filter) ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
-        if (known !== undefined) return Promise.resolve(known);
+          inMemory ? cache.page(stream, filter, page.fromSeq, page.limit, tracker) : undefined;
+        if (known !== undefined) return known;
         cache.uncached(stream, tracker);
         return store.scan(stream, filter, page);
       },

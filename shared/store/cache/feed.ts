@@ -1,12 +1,19 @@
 /**
  * Change feed: receives every message that the broker stores in a stream, in sequence order. A gap in the sequence
- * numbers means that a message was lost. Then all values cached from the stream become invalid.
+ * numbers means that a message was lost. Then all values cached from the stream become invalid. The messages of an atomic
+ * batch take effect together, so memory never has a part of a batch.
  */
 import { feedSubject, type OpenStore, republishedFilter } from "../broker/index.ts";
 import { Message, ResponseHeaders } from "../client/index.ts";
 import { RESTORED } from "../subjects.ts";
 import type { Delivery, Subscription } from "../types.ts";
 import type { Dependency, Epoch } from "./dependencies.ts";
+
+/** A read waits up to this many milliseconds for a message that another read has returned. */
+const REACH_MS = 500;
+/** Headers of the messages of an atomic batch, which the broker stores and republishes. The last one has both. */
+const BATCH_ID = "Nats-Batch-Id";
+const BATCH_COMMIT = "Nats-Batch-Commit";
 
 export interface Listener {
   stored(feed: Feed, message: Message): void;
@@ -35,6 +42,8 @@ export class Feed {
   /** Creation time of the stream. A different time shows that the stream was deleted and restored from a backup. */
   #created = "";
   #waiting: { seq: number; done: () => void }[] = [];
+  /** The messages of a batch whose last message has not arrived yet. */
+  #batch: Message[] = [];
 
   constructor(store: OpenStore, stream: string, filter: string, listener: Listener, options: FeedOptions) {
     this.#store = store;
@@ -46,6 +55,11 @@ export class Feed {
 
   get live(): boolean {
     return this.#state === "live";
+  }
+
+  /** Sequence number of the last message that has arrived, also if its batch is not complete yet. */
+  get #arrived(): number {
+    return this.position + this.#batch.length;
   }
 
   dependency(): Dependency {
@@ -99,15 +113,21 @@ export class Feed {
       this.#restartAt(seq);
       return;
     }
-    if (seq !== this.position + 1) {
+    if (seq !== this.#arrived + 1) {
       // The subscription starts after the messages up to `#baseline` were stored, so ignore them. Sequence 1 is an
       // exception: it means that the stream was deleted and created again.
       if (seq <= this.#baseline && seq > 1) return;
       this.#restartAt(seq);
       return;
     }
-    this.position = seq;
-    this.#listener.stored(this, message);
+    this.#batch.push(message);
+    if (message.header(BATCH_ID) !== undefined && message.header(BATCH_COMMIT) === undefined) return;
+    const whole = this.#batch;
+    this.#batch = [];
+    for (const one of whole) {
+      this.position = one.seq;
+      this.#listener.stored(this, one);
+    }
     if (this.#waiting.length > 0) this.#wake();
   }
 
@@ -130,6 +150,7 @@ export class Feed {
    * cache.
    */
   reset(): void {
+    this.#batch = [];
     this.epoch.ended = true;
     this.epoch = { ended: false };
     this.#listener.reset(this);
@@ -158,6 +179,19 @@ export class Feed {
     clearTimeout(timer);
   }
 
+  /** Waits until the feed has delivered a message. Returns false if it does not arrive in time. */
+  async reached(seq: number): Promise<boolean> {
+    if (!this.live || seq <= this.position) return this.live;
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, REACH_MS);
+    const waiter = { seq, done: resolve };
+    this.#waiting.push(waiter);
+    await promise;
+    clearTimeout(timer);
+    this.#waiting = this.#waiting.filter((one) => one !== waiter);
+    return this.live && seq <= this.position;
+  }
+
   /**
    * Asks the broker for the stream's last sequence number and creation time, and compares them with the feed. This
    * detects the loss of the very last message, which leaves no gap in the sequence numbers.
@@ -168,11 +202,11 @@ export class Feed {
     const info = await this.#store.streamInfo(this.stream);
     const last = info?.state.last_seq ?? 0;
     // The missing message may still be on its way. If it has not arrived after one more round trip, it is lost.
-    if (last > this.position) await this.#store.ping();
+    if (last > this.#arrived) await this.#store.ping();
     if (!this.live || this.epoch !== epoch) return;
     if (info === null) this.stop();
     else if (
-      last > this.position ||
+      last > this.#arrived ||
       last < position ||
       last < this.acknowledged ||
       info.created !== this.#created

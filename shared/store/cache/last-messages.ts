@@ -120,7 +120,9 @@ export class LastMessages {
     subjects: readonly string[],
     options: LastMessagesRead | undefined,
   ): Promise<Map<string, StoredMessage>> | undefined {
-    const minSeq = options?.consistency === "stale" ? this.#acknowledged.get(stream) : undefined;
+    const isStale = options?.consistency === "stale";
+    const known = isStale ? this.#acknowledged.get(stream) : undefined;
+    const minSeq = known === undefined ? undefined : Math.max(known, options?.atLeast ?? 0);
     return minSeq === undefined ? undefined : this.#notBefore(stream, subjects, minSeq, options);
   }
 

@@ -101,6 +101,16 @@ export class StreamCache implements Listener {
     await this.#feeds.get(stream)?.caughtUp(seq);
   }
 
+  /**
+   * Waits until memory has a message that another read has returned. Returns false if memory cannot be used, because it
+   * does not get the message in time.
+   */
+  async reached(stream: string, seq: number): Promise<boolean> {
+    const feed = this.#feeds.get(stream);
+    // Without a live feed, reads do not come from memory.
+    return feed?.live !== true || feed.reached(seq);
+  }
+
   /** Returns the change feed of a stream. If the feed is not running yet, starts it and returns undefined. */
   #followed(stream: string): Feed | undefined {
     const known = this.#feeds.get(stream);
