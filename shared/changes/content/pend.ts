@@ -1,7 +1,7 @@
 /** Writes pending versions: the result of a verb goes into a change set instead of the entry. */
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { EntryOperation } from "../../access/credentials/index.ts";
-import { requireWhole } from "../../definition/stored/index.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import {
   claimMessage,
@@ -70,7 +70,6 @@ export function intoSet(
       return namedEntry(compiled, parseEntry(message))?.head ?? null;
     },
     async store(_, by, write) {
-      requireWhole(by.orb, by.fence);
       const newest = newestIn(write);
       const options = { force, base: base?.(), now: deps.clock.now() };
       const { from, pending } = pendedBy(view, write, options);
@@ -230,7 +229,7 @@ export async function versionMessages(
 async function storeVersion(
   deps: Deps,
   actor: Actor,
-  { orb }: OrbContext,
+  { orb, fence }: OrbContext,
   view: SetView,
   { write, snapshot: newest, pending }: NewVersion,
   admits: Admits = () => undefined,
@@ -272,7 +271,8 @@ async function storeVersion(
     const claim = idempotency === undefined ? [] : [claimMessage(idempotency, 1, place)];
     const all = [contentMessage(orb, view.id, next, content.seq), ...claim, ...messages];
     const edit = editing(deps, actor, orb, record);
-    const stored = guard(address, [...edit.messages, ...all], [...files, ...edit.guards]);
+    const guards = [...files, ...edit.guards, fenceGuard(orb, fence)];
+    const stored = guard(address, [...edit.messages, ...all], guards);
     return { snapshot, seq: await deps.store.batch(stream, stored) };
   });
 }

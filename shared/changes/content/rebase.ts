@@ -2,7 +2,7 @@
 import { actorId, throughOf } from "../../access/actor.ts";
 import { isOwn, type Principal, requireMay } from "../../access/authorize.ts";
 import { ADMINS_ONLY } from "../../definition/document/index.ts";
-import { requireWhole } from "../../definition/stored/index.ts";
+import { fenceGuard, requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import {
   type EntrySnapshot,
@@ -13,7 +13,13 @@ import {
   parseEntry,
   schemaOf,
 } from "../../entry/model/index.ts";
-import { type Change, changeEntry, type State, type Written } from "../../entry/write/index.ts";
+import {
+  type Change,
+  changeEntry,
+  renewDefinition,
+  type State,
+  type Written,
+} from "../../entry/write/index.ts";
 import { notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
@@ -53,7 +59,12 @@ export async function rebaseEntry(
   if (item === undefined) throw notFound("entry", "The change set does not contain this entry.");
   if (item.act === "publish") return rebaseUpdate(deps, caller, context, view, input);
   requireWhole(context.orb, context.fence);
-  const move = () => rebaseState(deps, caller, context, view, input);
+  let attempts = 0;
+  const move = async () => {
+    // The definition may have changed between two attempts.
+    const now = attempts++ === 0 ? context : await renewDefinition(deps, { orbId: context.orb });
+    return rebaseState(deps, caller, now, view, input);
+  };
   return counted(deps, caller.actor, context.orb, () => untilWritten(move));
 }
 
@@ -71,7 +82,7 @@ async function rebaseUpdate(
     acts: ["update"],
     request: ["rebase", keep],
     async decide(state) {
-      const decided = await decide(deps, context, view, state, keep);
+      const decided = await decide(deps, state.context, view, state, keep);
       base = decided.base;
       return { operation: "update", status: "PUBLISHED", live: "keep", ...decided.made };
     },
@@ -165,7 +176,8 @@ async function rebaseState(
   const messages = [contentMessage(orb, set, next, content.seq), ...stored.messages];
   const edit = editing(deps, actor, orb, record);
   try {
-    const all = guard(version.address, [...edit.messages, ...messages], edit.guards);
+    const guards = [...edit.guards, fenceGuard(orb, context.fence)];
+    const all = guard(version.address, [...edit.messages, ...messages], guards);
     const seq = await deps.store.batch(stream, all);
     return { snapshot, seq, replayed: false };
   } catch (error) {

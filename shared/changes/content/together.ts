@@ -1,6 +1,6 @@
 /** Writes the pending versions of several entries into a change set in one atomic batch. */
 import { type Actor, actorId } from "../../access/actor.ts";
-import { requireWhole } from "../../definition/stored/index.ts";
+import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { TogetherDestination } from "../../entry/batch/index.ts";
 import {
@@ -37,7 +37,6 @@ export function intoSetTogether(deps: Deps, actor: Actor, view: SetView): Togeth
   return {
     turn: turnOf(view.orb, view.id),
     async store(by, writes, more) {
-      requireWhole(by.orb, by.fence);
       try {
         const { messages, snapshots, gone } = await versionsOf(deps, actor, by, view, writes);
         const [first] = writes;
@@ -50,7 +49,8 @@ export function intoSetTogether(deps: Deps, actor: Actor, view: SetView): Togeth
         const { address } = first.write;
         // Two items may bring the same file.
         const all = onceEach(guard(address, [...edit.messages, ...more(snapshots), ...messages], files));
-        await deps.store.batch(streams.orb(by.orb), guard(address, all, edit.guards));
+        const guards = [...edit.guards, fenceGuard(by.orb, by.fence)];
+        await deps.store.batch(streams.orb(by.orb), guard(address, all, guards));
         await releaseNew(deps, by, gone);
         return snapshots;
       } catch (error) {
