@@ -9,7 +9,7 @@ import { adminToken } from "../support/auth.ts";
 import { expectPayload, PNG } from "../support/migrated-payload.ts";
 import { orbCommand } from "../support/orb-command.ts";
 import { sharedPlatform } from "../support/platform.ts";
-import { serveRecorded } from "../support/recorded.ts";
+import { type RecordedAnswer, serveRecorded } from "../support/recorded.ts";
 
 const EXPORT = new URL("../fixtures/migrate-payload.jsonl", import.meta.url).pathname;
 
@@ -34,6 +34,36 @@ test("carries every type of field, languages, drafts, blocks, relationships and 
     );
   await expectPayload(platform, token, "recorded-payload", await move());
   expect(JSON.parse((await move()).out)).toMatchObject({ created: 0, updated: 0, differences: [] });
+}, 120_000);
+
+test("compares with what the source has at the end", async () => {
+  const payload = await serveRecorded("migrate-payload-live", "recorded", (answers) => {
+    const config = answers["/api/orb-config"];
+    let reads = 0;
+    // The command reads the configuration when it opens the source.
+    const get = () => {
+      if (++reads === 2) {
+        const path = "/api/comments?depth=0&locale=all&sort=id&limit=100&page=1";
+        const text = JSON.stringify(answers[path]).replace('"Nice"', '"Changed since"');
+        answers[path] = JSON.parse(text) as RecordedAnswer;
+      }
+      return config;
+    };
+    Object.defineProperty(answers, "/api/orb-config", { get });
+  });
+  try {
+    const platform = await sharedPlatform();
+    const orb = await orbCommand(platform.origin, await adminToken(platform), {
+      SOURCE_TOKEN: "Bearer recorded",
+    });
+    const moved = await orb.run("migrate-from", "payload", payload.url, "changed-payload", "--json");
+    expect(moved.code, moved.err).toBe(1);
+    expect(JSON.parse(moved.out).differences).toEqual([
+      { at: "comments 1, text", source: "Changed since", stored: "Nice" },
+    ]);
+  } finally {
+    await payload.stop();
+  }
 }, 120_000);
 
 test("carries the same from a running Payload, with the rights of an account", async () => {

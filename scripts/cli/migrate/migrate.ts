@@ -47,7 +47,8 @@ export interface MigrateInput {
 /** @returns 1 if something differs from the source, otherwise 0 */
 export async function migrate(context: Context, input: MigrateInput): Promise<number> {
   const { system, orb } = input;
-  const source = await OPENERS[system]({ source: input.source, env: context.env });
+  const open = () => OPENERS[system]({ source: input.source, env: context.env });
+  const source = await open();
   if (source.document.schemas.length === 0) throw new CommandError(`${input.source} has no content types.`);
   const order = writingOrder(source.document);
   const fitted = await fitDocument(source, order);
@@ -71,7 +72,8 @@ export async function migrate(context: Context, input: MigrateInput): Promise<nu
   };
   const written = await writeEntries(context, writing);
   const losses = [...before, ...(await lossesOf(source, order, written.context)), ...written.losses];
-  const parity = await compare(context, writing, written);
+  // Some sources keep in memory what they have read when they were opened.
+  const parity = await compare(context, { ...writing, source: await open() }, written);
   const { created, updated } = written;
   return tell(
     context,

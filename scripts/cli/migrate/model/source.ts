@@ -108,7 +108,7 @@ export interface SourceEntry {
 
 export interface Source {
   document: SourceDocument;
-  /** Yields the entries of a schema in the order of their creation. Reads the source again at each call. */
+  /** Yields the entries of a schema in the order of their creation: as they are now, or as they were when it was opened. */
   entries(schema: string): AsyncIterable<SourceEntry>;
   /** What of the model cannot be carried. */
   losses: readonly Loss[];
