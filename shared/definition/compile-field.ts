@@ -19,6 +19,7 @@ import {
   conversionTo,
   MODULES,
   type NameTable,
+  OWN_FORM,
   scopeWithin,
   storedHome,
 } from "./names/index.ts";
@@ -41,6 +42,11 @@ export interface CompiledField {
   readonly identity: string;
   /** Earlier stored names, from before changes of type, and how to convert the values under them. */
   readonly forms: ReadonlyMap<string, Conversion> | undefined;
+  /**
+   * For a field of an earlier revision whose type changed while there were no entries: the stored name that its values
+   * have as those of the live definition, and how to convert them.
+   */
+  readonly written: { readonly stored: string; readonly conversion: Conversion } | undefined;
   /** The stored names on the way to the field, such as `seo.title`. */
   readonly storedName: string;
   /** Name in index keys and message subjects, which cannot contain a dot. Made of stored names. */
@@ -150,6 +156,7 @@ export function compileField(
     ...valuesOf(type, definition, stored, inside.parent),
     identity: names.rootOf(inside.scope, definition.name),
     forms: formsOf(names, inside.scope, definition.name),
+    written: writtenOf(names, inside.scope, definition.name),
     definition,
     type,
     shapes: given === undefined ? undefined : shapes,
@@ -191,6 +198,13 @@ function formsOf(names: NameTable, scope: string, name: string): ReadonlyMap<str
       ),
     )
   );
+}
+
+function writtenOf(names: NameTable, scope: string, name: string): CompiledField["written"] {
+  const current = names.storedOf(scope, name);
+  const forms = current.endsWith(OWN_FORM) ? (names.formsOf(scope, name) ?? []) : [];
+  const from = forms.find(({ stored }) => stored === current)?.from;
+  return from === undefined ? undefined : { stored: from, conversion: conversionTo(from, current, forms) };
 }
 
 function renamedTargets(

@@ -428,12 +428,30 @@ describe("a field whose type changed while there were no entries", () => {
     expect(show(base)).toEqual({ title: "T", tag: "a", n: "5" });
   });
 
-  it("is not written in the earlier type", () => {
-    expect(write(base, { title: "V" })).toMatchObject({
-      code: "shape_conflict",
-      errors: [{ path: "/values/title", code: "not_convertible" }],
+  it("is written in the earlier type, and keeps what that type lacks", () => {
+    expect(write(base, { title: "V", n: "7" }).values).toEqual({
+      ...base,
+      title: { en: "V", de: "U" },
+      n: 7,
     });
+    expect(write(undefined, { title: "V", tag: "c", n: "-3" }).values).toEqual({
+      title: { en: "V" },
+      tag: ["c"],
+      n: -3,
+    });
+    expect(write(base, { n: null }).values).toEqual({ ...base, n: null });
     expect(write(base, {}).values).toEqual(base);
+  });
+
+  it("is not written with a value that the current type cannot have", () => {
+    expect(write(base, { n: "seven" })).toMatchObject({
+      code: "shape_conflict",
+      errors: [{ path: "/values/n", code: "not_convertible" }],
+    });
+    expect(write(base, { tag: "c" })).toMatchObject({
+      code: "shape_conflict",
+      errors: [{ path: "/values/tag", code: "hidden_part" }],
+    });
   });
 });
 

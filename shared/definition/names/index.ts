@@ -19,6 +19,7 @@ export {
   hasRulesOrMoves,
   MODULES,
   NameTable,
+  OWN_FORM,
   rootOf,
   type StoredNames,
   schemasOf,

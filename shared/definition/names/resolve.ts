@@ -26,6 +26,7 @@ import {
   MODULES,
   type NamedDocument,
   NameTable,
+  OWN_FORM,
   rootOf,
   type StoredNames,
   schemasOf,
@@ -364,8 +365,7 @@ function withOwnForm(
   { was, is, place }: { was: Meaning; is: Meaning; place: Pick<Form, "language" | "market"> },
 ): Identity {
   const { stored, forms = [{ stored, ...is }] } = identity;
-  // No other stored name ends like this, because the numbers of the others begin with 2.
-  const own = `${stored}~0`;
+  const own = `${stored}${OWN_FORM}`;
   if (!isConvertible(is, was)) return { stored: own, name: identity.name };
   return { ...identity, stored: own, forms: [...forms, { stored: own, from: stored, ...place, ...was }] };
 }

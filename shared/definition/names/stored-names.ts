@@ -60,6 +60,12 @@ export interface Move {
   shape: Meaning;
 }
 
+/**
+ * End of the stored name that a field of an earlier revision has if its type changed while there were no entries. No
+ * other stored name ends like this, because the numbers of the others begin with 2.
+ */
+export const OWN_FORM = "~0";
+
 /** Returns the name of an identity that no change of type changes. */
 export const rootOf = ({ stored, forms }: Identity): string => forms?.[0]?.stored ?? stored;
 

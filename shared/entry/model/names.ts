@@ -267,7 +267,13 @@ function storedObject(fields: Members, named: Readonly<Values>): Values {
   const out: Values = {};
   for (const [name, value] of Object.entries(named)) {
     const field = fields.get(name);
-    out[field?.stored ?? name] = field === undefined ? value : inside(field, value, storedMembers);
+    const own = field === undefined ? value : inside(field, value, storedMembers);
+    const { written } = field ?? {};
+    if (written === undefined) out[field?.stored ?? name] = own;
+    else {
+      const made = written.conversion.convert(own);
+      if (made !== undefined) out[written.stored] = made;
+    }
   }
   return out;
 }
