@@ -24,10 +24,10 @@ import { callerRoutes, nameRoutes } from "./discovery/caller.ts";
 import { faultRoutes } from "./discovery/faults.ts";
 import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
-import { OPENAPI_PATH, openApiRoutes } from "./discovery/openapi.ts";
+import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
 import { tusHeaders } from "./files/resumable.ts";
-import { requireNoDefinition, withoutDefinition } from "./http/definition-header.ts";
+import { requireNoDefinition, withoutDefinitionElsewhere } from "./http/definition-header.ts";
 import { PREFIXES } from "./http/prefixes.ts";
 import { onError } from "./http/problem.ts";
 import { answerUnmatched, newRouter, noRoute } from "./http/router.ts";
@@ -84,7 +84,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     app.use("*", readToEnd, context(hostOf), securityHeaders, knownHost, cors);
     app.onError(onError);
   }
-  own.use("/api/*", (c, next) => (c.req.path === OPENAPI_PATH ? next() : withoutDefinition(c, next)));
+  own.use("/api/*", withoutDefinitionElsewhere);
   answerUnmatched(own);
   // The routes of `runtime` match every method, and reject unsupported methods themselves.
   runtime.notFound(noRoute);

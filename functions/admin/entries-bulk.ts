@@ -18,7 +18,7 @@ import { listManaged } from "../../shared/entry/read/index.ts";
 import { AppError, invalidParameters } from "../../shared/kernel/errors.ts";
 import { idempotencyOf, routeOf } from "../http/idempotency.ts";
 import { changePage, MANY, ManyQuery, ManySchema, selectionOf } from "../http/many.ts";
-import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, shapedRoute } from "../http/prefixes.ts";
 import { STATUS } from "../http/problem.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
@@ -28,6 +28,7 @@ import {
   json,
   jsonRequest,
   Limit,
+  OrbDefinition,
   OrbIdParam,
 } from "../http/schemas.ts";
 import { IntoChange, puttingTo, selectingFrom, writingTo } from "../http/within.ts";
@@ -39,8 +40,11 @@ import {
   asEntryFault,
   definition,
   ForceQuery,
+  inShape,
+  keyPath,
   MERGE_PATCH,
   PatchManyBody,
+  pinnedItems,
   WriteQuery,
 } from "./entry-schemas.ts";
 
@@ -162,13 +166,34 @@ const Selection = z.looseObject({
 const PATCHED = { ...WriteQuery.shape, ...IntoChange };
 const REMOVED = { ...ForceQuery.shape, ...IntoChange };
 
+/** Finds the entries of a page, and where each is written. @param own parameters of the change itself */
+async function found(c: Context<AppEnv>, orbId: string, own: readonly string[]) {
+  const parameters = [...selectionOf(c, own, ["module", "schema", "status", "limit", "cursor"])];
+  const read = definition(c, orbId);
+  const pinned = await pinnedItems(c, read);
+  const orb = await read;
+  const { deps, pages } = await selectingFrom(c.var.deps, c.var.actor, orb, c.req.query());
+  const page = await listManaged(deps, c.var.actor, { orb, parameters, pages, pinned });
+  // Each write needs its own view of a change set.
+  const destination = () => writingTo(c.var.deps, c.var.actor, orb, c.req.query());
+  const shapes = page.items.map(({ id, module, schema }) => [id, { module, schema }] as const);
+  const places = new Map(shapes);
+  /** Writes at the same time each have faults with positions of their own. */
+  const requestOf = (id: string) => {
+    const { module = "", schema } = places.get(id) ?? {};
+    const old = pinned?.compiled.schema(module, schema);
+    return old && pinned?.request(pinned.liveOf(old));
+  };
+  return { orb, page, dryRun: c.req.query("dryRun") === "true", destination, requestOf };
+}
+
 /** Routes that change or delete all entries that match a list's filter. */
 export function entryManyRoutes(prefix: AdminPrefix) {
   const path = `${prefix}/{orbId}/entries` as const;
   const answer = { 200: json("Results for the entries of this page", ManySchema) };
   const problems = [400, 401, 403, 404, 422] as const;
   const patch = defineRoute({
-    ...entryRoute(prefix, "update"),
+    ...shapedRoute(prefix, "update"),
     ...MANY_TAG,
     method: "patch",
     path,
@@ -178,32 +203,24 @@ export function entryManyRoutes(prefix: AdminPrefix) {
     request: {
       params: OrbIdParam,
       query: Selection.extend(PATCHED),
+      headers: OrbDefinition,
       body: jsonRequest(PatchManyBody),
     },
     responses: answer,
     problems: [...problems],
   });
   const remove = defineRoute({
-    ...entryRoute(prefix, "delete"),
+    ...shapedRoute(prefix, "delete"),
     ...MANY_TAG,
     method: "delete",
     path,
     operationId: "deleteEntries",
     summary: "Delete many entries",
     description: MANY,
-    request: { params: OrbIdParam, query: Selection.extend(REMOVED) },
+    request: { params: OrbIdParam, query: Selection.extend(REMOVED), headers: OrbDefinition },
     responses: answer,
     problems: [...problems],
   });
-  const found = async (c: Context<AppEnv>, orbId: string, own: readonly string[]) => {
-    const parameters = [...selectionOf(c, own, ["module", "schema", "status", "limit", "cursor"])];
-    const orb = await definition(c, orbId);
-    const { deps, pages } = await selectingFrom(c.var.deps, c.var.actor, orb, c.req.query());
-    const page = await listManaged(deps, c.var.actor, { orb, parameters, pages });
-    // Each write needs its own view of a change set.
-    const destination = () => writingTo(c.var.deps, c.var.actor, orb, c.req.query());
-    return { orb, page, dryRun: c.req.query("dryRun") === "true", destination };
-  };
   const ownOf = (shape: object) => [...Object.keys(ManyQuery), ...Object.keys(shape)];
 
   return newRouter(asEntryFault)
@@ -212,16 +229,19 @@ export function entryManyRoutes(prefix: AdminPrefix) {
       const { publish, locale, market } = c.req.valid("query");
       const change = c.req.valid("json");
       requirePatch(change);
-      const { orb, page, dryRun, destination } = await found(c, orbId, ownOf(PATCHED));
+      const { orb, page, dryRun, destination, requestOf } = await found(c, orbId, ownOf(PATCHED));
       const result = await changePage(page, dryRun, async (id) => {
         const { deps, actor, into } = await destination();
-        const written = await updateEntry(deps, actor, {
-          ...change,
-          ...{ orbId, orb, id, dryRun, locale, market, into },
-          merge: true,
-          skipsUnchanged: true,
-          publish: publish === "true",
-        });
+        const pinned = requestOf(id);
+        const written = await inShape(pinned, () =>
+          updateEntry(deps, actor, {
+            ...change,
+            ...{ orbId, orb, id, dryRun, locale, market, into, shaping: pinned?.shaping },
+            merge: true,
+            skipsUnchanged: true,
+            publish: publish === "true",
+          }),
+        );
         return written.unchanged !== true;
       });
       return c.json(result, 200);
@@ -357,9 +377,65 @@ async function resultsOf(
   return bulkInto(deps, actor, { ...input, destination: destinationIn(c, change) });
 }
 
+/** Returns the results of an upload as JSON Lines, and then the totals. @param further totals that the last line has too */
+function streamed(
+  c: Context<AppEnv>,
+  results: AsyncGenerator<BulkResult>,
+  further: z.infer<typeof FurtherSchema>,
+): ReadableStream<Uint8Array> {
+  const { log } = c.var.deps;
+  const release = holdConnection(c);
+  const encoder = new TextEncoder();
+  let stopped = false;
+  return new ReadableStream<Uint8Array>({
+    // Do not wait until the client reads the results. Some clients send the whole body before they read any, and both
+    // sides would wait for each other.
+    start(controller) {
+      const tell = (line: unknown) => {
+        if (!stopped) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
+      };
+      const run = async () => {
+        const totals = { done: true, total: 0, created: 0, failed: 0 };
+        try {
+          for await (const result of results) {
+            totals.total++;
+            const name = counterOf(result);
+            if (name === "created" || name === "failed") totals[name]++;
+            else if (name !== undefined) further[name] = (further[name] ?? 0) + 1;
+            if ("replayed" in result) further.replayed = (further.replayed ?? 0) + 1;
+            if (!("dry" in result || "refers" in result)) tell(wire(result));
+            if (stopped) break;
+          }
+          tell({ ...totals, ...further });
+        } catch (error) {
+          // Earlier lines are already written, so report the error in the last line, with `done: false`.
+          const known = error instanceof AppError ? error : undefined;
+          if (known === undefined) log.error("bulk stopped", { error: String(error) });
+          tell({
+            ...totals,
+            ...further,
+            done: false,
+            status: known === undefined ? STATUS.internal : STATUS[known.kind],
+            code: known?.code ?? "internal_error",
+            detail: known?.detail ?? "Internal error. Try again; if it persists, report the X-Request-Id.",
+          });
+        } finally {
+          release();
+          await discardBody(c.req.raw);
+          if (!stopped) controller.close();
+        }
+      };
+      void run();
+    },
+    cancel() {
+      stopped = true;
+    },
+  });
+}
+
 export function entryBulkRoutes(prefix: AdminPrefix) {
   const route = defineRoute({
-    ...entryRoute(prefix, "create"),
+    ...shapedRoute(prefix, "create"),
     ...MANY_TAG,
     method: "post",
     path: `${prefix}/{orbId}/entries/bulk` as const,
@@ -370,7 +446,7 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     request: {
       params: OrbIdParam,
       query: BulkQuery,
-      headers: IdempotencyKey,
+      headers: IdempotencyKey.extend(OrbDefinition.shape),
       body: { required: true, content: { "application/x-ndjson": { schema: z.string() } } },
     },
     responses: {
@@ -388,11 +464,14 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
     const query = c.req.valid("query");
     const { publish, dryRun, stopOnError, checkFirst, takeBack, end, module, schema } = query;
     const match = matchingOf(query, c.req.header("idempotency-key"));
-    const orb = await definition(c, orbId);
+    const read = definition(c, orbId);
+    const pinned = await pinnedItems(c, read);
+    const orb = await read;
+    const keys = keyPath(c, pinned);
     const further: z.infer<typeof FurtherSchema> =
       match === undefined ? {} : { updated: 0, unchanged: 0, skipped: 0 };
     const results = await resultsOf(c, query.change, {
-      authority: () => stillPlatformAdmin(c),
+      authority: () => stillPlatformAdmin(c, true),
       orbId,
       orb,
       lines,
@@ -407,58 +486,12 @@ export function entryBulkRoutes(prefix: AdminPrefix) {
       onTakenBack: (count) => {
         further.takenBack = (further.takenBack ?? 0) + count;
       },
-      idempotency: idempotencyOf(c),
-      route: routeOf(c),
+      idempotency: idempotencyOf(c, keys),
+      route: routeOf(c, keys),
       match,
+      pinned,
     });
-    const { log } = c.var.deps;
-    const release = holdConnection(c);
-    const encoder = new TextEncoder();
-    let stopped = false;
-    const body = new ReadableStream<Uint8Array>({
-      // Do not wait until the client reads the results. Some clients send the whole body before they read any, and both
-      // sides would wait for each other.
-      start(controller) {
-        const tell = (line: unknown) => {
-          if (!stopped) controller.enqueue(encoder.encode(`${JSON.stringify(line)}\n`));
-        };
-        const run = async () => {
-          const totals = { done: true, total: 0, created: 0, failed: 0 };
-          try {
-            for await (const result of results) {
-              totals.total++;
-              const name = counterOf(result);
-              if (name === "created" || name === "failed") totals[name]++;
-              else if (name !== undefined) further[name] = (further[name] ?? 0) + 1;
-              if ("replayed" in result) further.replayed = (further.replayed ?? 0) + 1;
-              if (!("dry" in result || "refers" in result)) tell(wire(result));
-              if (stopped) break;
-            }
-            tell({ ...totals, ...further });
-          } catch (error) {
-            // Earlier lines are already written, so report the error in the last line, with `done: false`.
-            const known = error instanceof AppError ? error : undefined;
-            if (known === undefined) log.error("bulk stopped", { error: String(error) });
-            tell({
-              ...totals,
-              ...further,
-              done: false,
-              status: known === undefined ? STATUS.internal : STATUS[known.kind],
-              code: known?.code ?? "internal_error",
-              detail: known?.detail ?? "Internal error. Try again; if it persists, report the X-Request-Id.",
-            });
-          } finally {
-            release();
-            await discardBody(c.req.raw);
-            if (!stopped) controller.close();
-          }
-        };
-        void run();
-      },
-      cancel() {
-        stopped = true;
-      },
-    });
+    const body = streamed(c, results, further);
     return c.body(body, 200, { "content-type": "application/x-ndjson; charset=utf-8" }) as never;
   });
 }

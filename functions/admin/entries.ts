@@ -4,19 +4,21 @@ import {
   archiveEntry,
   createEntry,
   deleteEntry,
+  inLiveSchema,
   publishEntry,
   restoreEntry,
   unpublishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
 import { idempotencyOf, isKeyedUpdate } from "../http/idempotency.ts";
-import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, shapedRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
   IdempotencyKey,
   IfMatch,
   jsonRequest,
   Location,
+  OrbDefinition,
   OrbIdParam,
   Replayed,
   WriteHeaders,
@@ -32,16 +34,19 @@ import {
   EntryParams,
   EntryPatchBody,
   entryAnswer,
+  entryCall,
   ForceQuery,
+  inShape,
+  keyPath,
   LocalesQuery,
   MERGE_PATCH,
   NewEntryBody,
-  targetOf,
+  pinnedItems,
   WriteQuery,
 } from "./entry-schemas.ts";
 
 export function entryWriteRoutes(prefix: AdminPrefix) {
-  const common = (operation: EntryOperation) => entryRoute(prefix, operation);
+  const common = (operation: EntryOperation) => shapedRoute(prefix, operation);
   const collection = `${prefix}/{orbId}/entries` as const;
   const one = `${collection}/{entryId}` as const;
 
@@ -54,7 +59,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     request: {
       params: OrbIdParam,
       query: WriteQuery.extend(IntoChange),
-      headers: IdempotencyKey,
+      headers: IdempotencyKey.extend(OrbDefinition.shape),
       body: jsonRequest(NewEntryBody),
     },
     responses: { 201: entryAnswer("Created", { ...Location, ...Replayed }) },
@@ -67,7 +72,7 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
     operationId: "deleteEntry",
     summary: "Delete an entry",
     description: "Its revisions stay readable. `purge=true` erases them, even after the deletion.",
-    request: { params: EntryParams, query: DeleteQuery, headers: IfMatch },
+    request: { params: EntryParams, query: DeleteQuery, headers: IfMatch.extend(OrbDefinition.shape) },
     responses: { 204: { description: "Deleted" } },
     problems: [400, 401, 403, 404, 409, 412],
   });
@@ -78,31 +83,33 @@ export function entryWriteRoutes(prefix: AdminPrefix) {
       const query = c.req.valid("query");
       const { publish, locale, market } = query;
       const orb = definition(c, orbId);
-      const to = await writingTo(c.var.deps, c.var.actor, orb, query);
-      const written = await createEntry(to.deps, to.actor, {
-        ...c.req.valid("json"),
-        into: to.into,
-        orbId,
-        orb,
-        publish: publish === "true",
-        locale,
-        market,
-        idempotency: idempotencyOf(c),
+      const items = await pinnedItems(c, orb);
+      const sent = { ...c.req.valid("json"), publish: publish === "true", locale, market };
+      const { entry, pinned } = items === undefined ? { entry: sent } : inLiveSchema(items, await orb, sent);
+      const body = await inShape(pinned, async () => {
+        const to = await writingTo(c.var.deps, c.var.actor, orb, query);
+        const idempotency = idempotencyOf(c, keyPath(c, items));
+        const written = await createEntry(to.deps, to.actor, {
+          ...entry,
+          ...{ into: to.into, orbId, orb, idempotency },
+        });
+        return answer(c, { orb, pinned }, written);
       });
-      const body = await answer(c, { orb }, written);
       c.header("location", `${prefix}/${orbId}/entries/${body.id}`);
       return c.json(body, 201);
     })
     .openapi(remove, async (c) => {
       const query = c.req.valid("query");
       const { force, purge } = query;
-      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
-      const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
-      await deleteEntry(to.deps, to.actor, {
-        ...target,
-        into: to.into,
-        force: force === "true",
-        purge: purge === "true",
+      const { target, pinned } = await entryCall(c, c.req.valid("param"), c.req.valid("header"));
+      await inShape(pinned, async () => {
+        const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
+        await deleteEntry(to.deps, to.actor, {
+          ...target,
+          into: to.into,
+          force: force === "true",
+          purge: purge === "true",
+        });
       });
       return c.body(null, 204);
     });
@@ -132,13 +139,13 @@ export function entryChangeRoutes(prefix: AdminPrefix) {
   const router = newRouter(asEntryFault);
   for (const { body, merge, ...described } of CHANGES) {
     const route = defineRoute({
-      ...entryRoute(prefix, "update"),
+      ...shapedRoute(prefix, "update"),
       ...described,
       path: `${prefix}/{orbId}/entries/{entryId}` as const,
       request: {
         params: EntryParams,
         query: WriteQuery.extend(IntoChange),
-        headers: WriteHeaders,
+        headers: WriteHeaders.extend(OrbDefinition.shape),
         body: jsonRequest(body),
       },
       responses: { 200: entryAnswer("The new revision", Replayed) },
@@ -149,18 +156,25 @@ export function entryChangeRoutes(prefix: AdminPrefix) {
       const { publish, locale, market } = query;
       const sent = c.req.valid("header");
       const headers = isKeyedUpdate(c) ? sent : { "if-match": sent["if-match"] };
-      const target = targetOf(c, c.req.valid("param"), headers);
-      const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
-      const written = await updateEntry(to.deps, to.actor, {
-        ...changeOf(c.req.valid("json")),
-        ...target,
-        into: to.into,
-        merge,
-        publish: publish === "true",
-        locale,
-        market,
+      const call = await entryCall(c, c.req.valid("param"), headers);
+      const { target, pinned } = call;
+      const change = changeOf(c.req.valid("json"));
+      const answered = await inShape(pinned, async () => {
+        const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
+        const written = await updateEntry(to.deps, to.actor, {
+          ...change,
+          ...target,
+          place: pinned?.place(change.place) ?? change.place,
+          shaping: pinned?.shaping,
+          into: to.into,
+          merge,
+          publish: publish === "true",
+          locale,
+          market,
+        });
+        return answer(c, call, written);
       });
-      return c.json(await answer(c, target, written), 200);
+      return c.json(answered, 200);
     });
   }
   return router;
@@ -186,7 +200,7 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
   for (const name of Object.keys(MOVES) as Move[]) {
     const { verb, query: own, summary } = MOVES[name];
     const route = defineRoute({
-      ...entryRoute(prefix, name),
+      ...shapedRoute(prefix, name),
       method: "post",
       path: `${one}/${name}`,
       operationId: `${name}Entry`,
@@ -194,19 +208,23 @@ export function entryMoveRoutes(prefix: AdminPrefix) {
       request: {
         params: EntryParams,
         query: z.strictObject({ ...own, ...IntoChange }),
-        headers: WriteHeaders,
+        headers: WriteHeaders.extend(OrbDefinition.shape),
       },
       responses: { 200: entryAnswer("The new revision", Replayed) },
       problems: [400, 401, 403, 404, 409, 410, 412, 422],
     });
     router.openapi(route, async (c) => {
-      const target = targetOf(c, c.req.valid("param"), c.req.valid("header"));
+      const call = await entryCall(c, c.req.valid("param"), c.req.valid("header"));
+      const { target, pinned } = call;
       const query = c.req.query();
       const force = query.force === "true";
       const locales = localesOf(query.locales);
-      const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
-      const written = await verb(to.deps, to.actor, { ...target, force, locales, into: to.into });
-      return c.json(await answer(c, target, written), 200);
+      const answered = await inShape(pinned, async () => {
+        const to = await writingTo(c.var.deps, c.var.actor, target.orb, query);
+        const written = await verb(to.deps, to.actor, { ...target, force, locales, into: to.into });
+        return answer(c, call, written);
+      });
+      return c.json(answered, 200);
     });
   }
   return router;

@@ -5,11 +5,20 @@ import { revealValues } from "../../shared/entry/index.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/index.ts";
 import { getManaged, listManaged } from "../../shared/entry/read/index.ts";
 import { matchesTag, revisionTag, withVariant } from "../http/etag.ts";
-import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
+import { type AdminPrefix, shapedRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, entryListOf, IfNoneMatch, json, Missing, OrbIdParam, Search } from "../http/schemas.ts";
+import {
+  Cursor,
+  entryListOf,
+  IfNoneMatch,
+  json,
+  Missing,
+  OrbDefinition,
+  OrbIdParam,
+  Search,
+} from "../http/schemas.ts";
 import { InChange, readingFrom } from "../http/within.ts";
-import { definition, EntryParams, EntrySchema, entryAnswer } from "./entry-schemas.ts";
+import { definition, EntryParams, EntrySchema, entryAnswer, pinnedItems, shapeTag } from "./entry-schemas.ts";
 
 /** Only documents the parameters. `parseListQuery` validates them, and reports all errors in one response. */
 const ListQuery = z.looseObject({
@@ -68,7 +77,7 @@ const OneQuery = z.strictObject({
 });
 
 export function entryReadRoutes(prefix: AdminPrefix) {
-  const common = entryRoute(prefix, "entries.read");
+  const common = shapedRoute(prefix, "entries.read");
   const path = `${prefix}/{orbId}/entries` as const;
 
   const list = defineRoute({
@@ -79,7 +88,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     summary: "List entries of an orb, including drafts",
     description:
       "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`, in groups `filter[or][0][field]=value` and `filter[not][field]=value`. `aggregate[name]=sum(field)&group=field` computes instead of listing. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
-    request: { params: OrbIdParam, query: ListQuery },
+    request: { params: OrbIdParam, query: ListQuery, headers: OrbDefinition },
     responses: { 200: json("A page", entryListOf(EntrySchema)) },
     problems: [400, 401, 403, 404, 422],
   });
@@ -92,7 +101,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
     request: {
       params: EntryParams,
       query: OneQuery,
-      headers: IfNoneMatch,
+      headers: IfNoneMatch.extend(OrbDefinition.shape),
     },
     responses: { 200: entryAnswer("The entry"), 304: { description: "Not modified" } },
     problems: [400, 401, 403, 404],
@@ -100,10 +109,12 @@ export function entryReadRoutes(prefix: AdminPrefix) {
 
   return newRouter()
     .openapi(list, async (c) => {
-      const orb = await definition(c, c.req.valid("param").orbId);
+      const read = definition(c, c.req.valid("param").orbId);
+      const pinned = await pinnedItems(c, read);
+      const orb = await read;
       const parameters = [...new URL(c.req.url).searchParams];
       const { deps, pages } = await readingFrom(c.var.deps, c.var.actor, orb, c.req.query(), true);
-      return c.json(await listManaged(deps, c.var.actor, { orb, parameters, pages }), 200);
+      return c.json(await listManaged(deps, c.var.actor, { orb, parameters, pages, pinned }), 200);
     })
     .openapi(one, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
@@ -111,6 +122,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
       const { revision, at, reveal } = query;
       const { actor } = c.var;
       const orb = definition(c, orbId);
+      const items = await pinnedItems(c, orb);
       const { deps, tag } = await readingFrom(c.var.deps, actor, orb, query, true);
       const found = await getManaged(deps, actor, {
         orbId,
@@ -119,8 +131,10 @@ export function entryReadRoutes(prefix: AdminPrefix) {
         revision,
         at,
       });
-      const { newest, view, context } = found;
-      const etag = withVariant(revisionTag(newest), tag?.());
+      const { newest, context } = found;
+      const pinned = items?.request(found.schema);
+      const view = pinned?.whole(found.view) ?? found.view;
+      const etag = withVariant(withVariant(revisionTag(newest), tag?.()), shapeTag(pinned));
       c.header("etag", etag);
       if (reveal === "true") {
         const values = await revealValues(deps, principalIn(actor, orbId, context.compiled), {
@@ -128,7 +142,8 @@ export function entryReadRoutes(prefix: AdminPrefix) {
           orb: context,
         });
         c.header("cache-control", "no-store");
-        return c.json({ ...view, values }, 200);
+        const shown = { ...found.view, values };
+        return c.json(pinned?.whole(shown) ?? shown, 200);
       }
       // The ETag is the number of the newest revision. A response with an older revision therefore has no ETag.
       const plain = at === undefined && revision !== "published";

@@ -11,19 +11,29 @@ import {
   revisionNumber,
 } from "../../shared/entry/index.ts";
 import { readPlace, writePlace } from "../http/cursors.ts";
-import { revisionTag } from "../http/etag.ts";
-import { type AdminPrefix, entryRoute } from "../http/prefixes.ts";
+import { revisionTag, withVariant } from "../http/etag.ts";
+import { type AdminPrefix, entryRoute, shapedRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
   json,
   listOf,
+  OrbDefinition,
   pageQuery,
   Replayed,
   RevisionTag,
   WriteHeaders,
   wholeNumber,
 } from "../http/schemas.ts";
-import { answer, definition, EntryParams, entryAnswer, targetOf, ValuesSchema } from "./entry-schemas.ts";
+import {
+  answer,
+  definition,
+  EntryParams,
+  entryAnswer,
+  entryCall,
+  inShape,
+  shapeTag,
+  ValuesSchema,
+} from "./entry-schemas.ts";
 
 const moment = z.iso.datetime().nullable();
 
@@ -127,11 +137,11 @@ const RevisionParams = EntryParams.extend({
 });
 
 export function entryRevisionRoutes(prefix: AdminPrefix) {
-  const common = (operation: EntryOperation | "entries.read") => entryRoute(prefix, operation);
+  const common = (operation: EntryOperation) => shapedRoute(prefix, operation);
   const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
 
   const recent = defineRoute({
-    ...common("entries.read"),
+    ...entryRoute(prefix, "entries.read"),
     method: "get",
     path: `${prefix}/{orbId}/activity`,
     operationId: "listEntryChanges",
@@ -154,7 +164,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     summary: "List revisions of an entry",
     description:
       "Oldest first, or newest first with `sort=-revision`. Revisions of a deleted entry stay readable until it is purged.",
-    request: { params: EntryParams, query: listedRevisions.query },
+    request: { params: EntryParams, query: listedRevisions.query, headers: OrbDefinition },
     responses: listedRevisions.responses,
     problems: [400, 401, 403, 404],
   });
@@ -164,7 +174,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     path: `${path}/{revision}`,
     operationId: "getEntryRevision",
     summary: "Get a revision of an entry, or compare it with another one",
-    request: { params: RevisionParams, query: oneRevision.query },
+    request: { params: RevisionParams, query: oneRevision.query, headers: OrbDefinition },
     responses: oneRevision.responses,
     problems: [400, 401, 403, 404],
   });
@@ -174,7 +184,7 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     path: `${path}/{revision}/restore`,
     operationId: "revertEntry",
     summary: "Restore an older revision as a new draft",
-    request: { params: RevisionParams, headers: WriteHeaders },
+    request: { params: RevisionParams, headers: WriteHeaders.extend(OrbDefinition.shape) },
     responses: { 200: entryAnswer("The new revision", Replayed) },
     problems: [400, 401, 403, 404, 409, 410, 412, 422],
   });
@@ -189,16 +199,16 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     .openapi(list, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
       const { limit, cursor, sort, count } = c.req.valid("query");
+      const { target, pinned } = await entryCall(c, { orbId, entryId });
       const page = await listRevisions(c.var.deps, c.var.actor, {
-        orbId,
-        orb: definition(c, orbId),
-        id: entryId,
+        ...target,
+        pinned,
         order: sort === "-revision" ? "desc" : "asc",
         limit,
         after: readPlace(sort, cursor),
         count: count === "true",
       });
-      c.header("etag", revisionTag(page.newest));
+      c.header("etag", withVariant(revisionTag(page.newest), shapeTag(pinned)));
       const { items, next, total } = page;
       const nextCursor = writePlace(sort, next);
       return c.json({ items, nextCursor, ...(total === undefined ? {} : { total }) }, 200);
@@ -206,12 +216,8 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     .openapi(one, async (c) => {
       const { orbId, entryId, revision } = c.req.valid("param");
       const { against } = c.req.valid("query");
-      const which = {
-        orbId,
-        orb: definition(c, orbId),
-        id: entryId,
-        revision: revisionNumber(revision),
-      };
+      const { target, pinned } = await entryCall(c, { orbId, entryId });
+      const which = { ...target, pinned, revision: revisionNumber(revision) };
       if (against === undefined) return c.json(await getRevision(c.var.deps, c.var.actor, which), 200);
       const comparison = await compareRevisions(c.var.deps, c.var.actor, {
         ...which,
@@ -221,11 +227,11 @@ export function entryRevisionRoutes(prefix: AdminPrefix) {
     })
     .openapi(revert, async (c) => {
       const { revision, ...params } = c.req.valid("param");
-      const target = targetOf(c, params, c.req.valid("header"));
-      const written = await revertEntry(c.var.deps, c.var.actor, {
-        ...target,
-        revision: revisionNumber(revision),
+      const call = await entryCall(c, params, c.req.valid("header"));
+      const answered = await inShape(call.pinned, async () => {
+        const target = { ...call.target, revision: revisionNumber(revision) };
+        return answer(c, call, await revertEntry(c.var.deps, c.var.actor, target));
       });
-      return c.json(await answer(c, target, written), 200);
+      return c.json(answered, 200);
     });
 }

@@ -1,12 +1,17 @@
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { pinnedTo } from "../../shared/access/actor.ts";
+import { otherRevision } from "../../shared/access/refusals.ts";
 import { STATUSES } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { definitionFor } from "../../shared/definition/stored/index.ts";
 import type { Target, Written } from "../../shared/entry/index.ts";
 import { currentView, requireOrb } from "../../shared/entry/index.ts";
+import { noteUse, PinnedItems, type PinnedRequest } from "../../shared/entry/pinned/index.ts";
+import { schemaOfEntry } from "../../shared/entry/read/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
-import { ifMatch, revisionTag } from "../http/etag.ts";
+import { definitionOf, requireTakenWith, showShape } from "../http/definition-header.ts";
+import { ifMatch, revisionTag, withVariant } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
 import { FaultSchema, json, LANGUAGE, MARKET_NAME, OrbIdParam, RevisionTag } from "../http/schemas.ts";
 import { IntoChange } from "../http/within.ts";
@@ -203,6 +208,41 @@ export const EntryParams = OrbIdParam.extend({
 export const entryAnswer = (description: string, further = {}) =>
   json(description, EntrySchema, { ...RevisionTag, ...further });
 
+/** Names the shape in the entity tag of a response, so that no cache mixes two shapes. */
+export const shapeTag = (pinned: PinnedRequest | undefined): string | undefined =>
+  pinned?.orb.since === undefined ? undefined : `d${pinned.revision}`;
+
+/**
+ * Returns the revision whose shape a request has, by its header or its API token, and records the use. Undefined if the
+ * request has the current shape.
+ */
+export async function pinnedItems(
+  c: Context<AppEnv>,
+  orb: Promise<LiveOrb>,
+): Promise<PinnedItems | undefined> {
+  const [named, own] = [definitionOf(c), pinnedTo(c.var.actor)];
+  if (named !== undefined && own !== undefined && named !== own) throw otherRevision(own);
+  const revision = named ?? own;
+  if (revision === undefined) return undefined;
+  requireTakenWith(c);
+  const { deps, actor } = c.var;
+  const items = new PinnedItems(deps, revision, false);
+  const live = await orb;
+  showShape(c, live, await items.use(live));
+  c.header("vary", "Orb-Definition", { append: true });
+  noteUse(deps, live, revision, actor);
+  return items;
+}
+
+/** Runs a request about entries. Its errors have the names of the revision that the request names. */
+export async function inShape<T>(pinned: PinnedRequest | undefined, work: () => Promise<T>): Promise<T> {
+  try {
+    return await work();
+  } catch (error) {
+    throw pinned?.error(error) ?? error;
+  }
+}
+
 /** Starts to read the application's definition. A failed read throws only where the returned promise is awaited. */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
   const orb = definitionFor(c.var.deps, orbId).then((found) => {
@@ -213,31 +253,46 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
   return orb;
 }
 
-export function targetOf(
+/** The entry that a request names. */
+export interface EntryCall {
+  target: Target;
+  orb: Promise<LiveOrb>;
+  /** Set if the request has the shape of an earlier revision of the definition. */
+  pinned: PinnedRequest | undefined;
+}
+
+/** Returns the path to which the idempotency keys of a request belong. Those of another shape are other ones. */
+export const keyPath = (c: Context<AppEnv>, pinned: { revision: number } | undefined): string =>
+  pinned === undefined ? c.req.path : `${c.req.path}@${pinned.revision}`;
+
+export async function entryCall(
   c: Context<AppEnv>,
-  params: { orbId: string; entryId: string },
-  headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined },
-): Target {
-  return {
-    orbId: params.orbId,
-    orb: definition(c, params.orbId),
-    id: params.entryId,
-    ifMatch: ifMatch(headers["if-match"]),
-    idempotency: headers["idempotency-key"] === undefined ? undefined : idempotencyOf(c),
-  };
+  { orbId, entryId: id }: { orbId: string; entryId: string },
+  headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined } = {},
+): Promise<EntryCall> {
+  const match = ifMatch(headers["if-match"]);
+  const orb = definition(c, orbId);
+  const items = await pinnedItems(c, orb);
+  const pinned = items?.request(await schemaOfEntry(c.var.deps, await orb, id));
+  const isKeyed = headers["idempotency-key"] !== undefined;
+  const idempotency = isKeyed ? idempotencyOf(c, keyPath(c, items)) : undefined;
+  return { target: { orbId, orb, id, ifMatch: match, idempotency }, orb, pinned };
 }
 
 export async function answer(
   c: Context<AppEnv>,
-  target: Pick<Target, "orb">,
+  { orb, pinned }: Pick<EntryCall, "orb" | "pinned">,
   written: Written,
 ): Promise<z.infer<typeof EntrySchema>> {
-  const { snapshot, replayed } = written;
-  c.header("etag", revisionTag(snapshot.revision));
+  const { snapshot, replayed, warnings = [] } = written;
+  c.header("etag", withVariant(revisionTag(snapshot.revision), shapeTag(pinned)));
   if (replayed) c.header("idempotent-replayed", "true");
-  const { compiled } = await target.orb;
-  const view = currentView(snapshot, compiled.schemaNamed(snapshot.module, snapshot.schema));
-  return { ...view, ...warningsOf(written) };
+  const { compiled } = await orb;
+  // The definition may have changed between two attempts of the write.
+  const schema = pinned?.pair?.now ?? compiled.schemaNamed(snapshot.module, snapshot.schema);
+  const view = currentView(snapshot, schema);
+  const told = { warnings: pinned?.faults(warnings) ?? warnings };
+  return { ...(pinned?.whole(view) ?? view), ...warningsOf({ ...written, ...told }) };
 }
 
 /** Returns the member `warnings` of the response to a write, if there are any. */

@@ -9,9 +9,9 @@ import { writeBatch } from "../../shared/entry/index.ts";
 import { PinnedItems } from "../../shared/entry/pinned/index.ts";
 import { invalid } from "../../shared/kernel/errors.ts";
 import { BATCH_SEGMENT } from "../../shared/orb/routes.ts";
-import { definition } from "../admin/entry-schemas.ts";
+import { definition, keyPath, pinnedItems } from "../admin/entry-schemas.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
-import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
+import { PREFIXES, scopesFor, shapedRoute } from "../http/prefixes.ts";
 import { faultsOf, wrongMethod } from "../http/problem.ts";
 import { defineRoute, newRouter, parseQuery } from "../http/router.ts";
 import {
@@ -95,7 +95,7 @@ export async function callBatch(
     into: to.together,
     items: itemsIn(parsed.data.do),
     routed: true,
-    pinned: revision === undefined ? undefined : new PinnedItems(c.var.deps, revision),
+    pinned: revision === undefined ? undefined : new PinnedItems(c.var.deps, revision, true),
     idempotency: idempotencyOf(c, `/api/${live.orb}/${BATCH_SEGMENT}${shape}`),
   });
   return completeResponse(c, JSON.stringify(answerOf(items)), 200, {
@@ -111,16 +111,22 @@ export function adminBatchRoutes() {
     router.openAPIRegistry.register(name, schema);
   for (const prefix of PREFIXES) {
     const route = defineRoute({
-      ...entryRoute(prefix, "update"),
+      ...shapedRoute(prefix, "update"),
       ...described,
       tags: ["Entries: many at once"],
       path: `${prefix}/{orbId}/${BATCH_SEGMENT}` as const,
       operationId: "writeBatch",
-      request: { params: OrbIdParam, query: Query, headers: IdempotencyKey, body: jsonRequest(BatchBody) },
+      request: {
+        params: OrbIdParam,
+        query: Query,
+        headers: IdempotencyKey.extend(OrbDefinition.shape),
+        body: jsonRequest(BatchBody),
+      },
     });
     router.openapi(route, async (c) => {
       const { orbId } = c.req.valid("param");
       const orb = definition(c, orbId);
+      const pinned = await pinnedItems(c, orb);
       const to = await writingTo(c.var.deps, c.var.actor, orb, c.req.valid("query"));
       const { items, replayed } = await writeBatch(to.deps, to.actor, {
         orbId,
@@ -128,7 +134,8 @@ export function adminBatchRoutes() {
         into: to.together,
         items: itemsIn(c.req.valid("json").do),
         routed: false,
-        idempotency: idempotencyOf(c),
+        pinned,
+        idempotency: idempotencyOf(c, keyPath(c, pinned)),
       });
       if (replayed) c.header("idempotent-replayed", "true");
       return c.json(answerOf(items), 200);

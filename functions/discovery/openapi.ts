@@ -143,7 +143,7 @@ class Describer {
     if (orb === undefined) return { ...this.#describe(deps), "x-orbs": linksTo(orbs) };
     const newest = await liveOrb(deps, orb);
     if (newest === null) return undefined;
-    const live = revision === undefined ? newest : await describedAs(deps, newest, revision);
+    const live = revision === undefined ? newest : await describedAs(deps, newest, revision, true);
     const { generic, own } = this.#base();
     const source = { paths: generic.paths, components: own.components };
     return this.#describe(deps, { live, part: describeOrb(source, live, state, deps.config) });

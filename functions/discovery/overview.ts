@@ -19,6 +19,7 @@ import { allowedIn } from "../../shared/definition/rich-text.ts";
 import { isUnusable, liveOrb, unreadableAt } from "../../shared/definition/stored/index.ts";
 import { LISTED } from "../../shared/discovery/cached-value.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
+import { describedAs } from "../../shared/entry/pinned/index.ts";
 import {
   describedRoutes,
   type FaultyEntry,
@@ -272,11 +273,14 @@ async function viewsOf(
   deps: HandlerDeps,
   ids: readonly string[],
   { handlers, mappings }: Registered,
+  revision?: number,
 ): Promise<{ views: OrbView[]; unusable: UnusableOrb[] }> {
-  const { live: orbs, unusable } = await findOrbs(deps, ids);
+  const { live, unusable } = await findOrbs(deps, ids);
+  const shaped = (one: LiveOrb) => (revision === undefined ? one : describedAs(deps, one, revision, false));
+  const orbs = await Promise.all(live.map(shaped));
   const targets = new Set(orbs.flatMap((live) => [...targetsOf(live)]));
   const paths = pathsOf([...orbs, ...(await findOrbs(deps, [...targets])).live]);
-  return { views: orbs.map((live) => orbView(live, handlers, mappings, paths)), unusable };
+  return { views: orbs.map((one) => orbView(one, handlers, mappings, paths)), unusable };
 }
 
 /** A page with more characters ends, even if it has fewer orbs than `limit`. */
@@ -317,11 +321,12 @@ export function overviewRoutes(published: PublishedOrbs) {
     operationId: OPERATION,
     summary: "List published orbs with their modules, schemas, fields and handlers",
     description:
-      "Contains everything that a program needs to build menus and forms. Lists only published orbs, in order of their ids. A page ends early if its orbs are large. Follow `nextCursor`.",
+      "Contains everything that a program needs to build menus and forms. Lists only published orbs, in order of their ids. A page ends early if its orbs are large. Follow `nextCursor`. With `Orb-Definition`, the modules, schemas and fields of the orb are those of that revision.",
     response: "The overview",
     schema: Overview,
     orb: "Only this orb",
     paged: true,
+    pins: true,
     published,
     buckets: LISTED,
     read: registered,
@@ -331,7 +336,7 @@ export function overviewRoutes(published: PublishedOrbs) {
       const { orbs, unusableOrbs, next } =
         orb === undefined
           ? await pageOf(asked)
-          : { orbs: (await viewsOf(deps, [orb], state)).views, unusableOrbs: [], next: null };
+          : { orbs: (await viewsOf(deps, [orb], state, asked.revision)).views, unusableOrbs: [], next: null };
       const nextCursor = writeOrbPlace(OPERATION, next);
       const shown = { version: VERSION, links: LINKS, orbs, nextCursor };
       return (unusableOrbs.length === 0 ? shown : { ...shown, unusableOrbs }) satisfies z.infer<

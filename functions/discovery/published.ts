@@ -10,12 +10,11 @@ import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/index.ts";
 import { sha256 } from "../../shared/kernel/ids.ts";
 import { type OrbPlace, readOrbPlace } from "../http/cursors.ts";
-import { refuseDefinition } from "../http/definition-header.ts";
+import { definitionOf, refuseDefinition } from "../http/definition-header.ts";
 import { matchesTag } from "../http/etag.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import { Cursor, header, IfNoneMatch, json, Limit, OrbDefinition } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
-import { definitionOf } from "../runtime/pinned.ts";
 
 /** A request for one application, or for a page of all. */
 export interface Asked<State> {

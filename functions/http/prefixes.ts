@@ -10,6 +10,7 @@ import {
   type PlatformOperation,
 } from "../../shared/access/credentials/index.ts";
 import { entryAdmin, platformAdmin } from "../middleware/session.ts";
+import { withoutDefinition } from "./definition-header.ts";
 import { OPERATOR_SESSION } from "./schemas.ts";
 
 export const PREFIXES = ["/api/admin/orbs", "/api/_orbs"] as const;
@@ -43,10 +44,19 @@ export function entryRoute(
   return {
     ...operatorRoute("Entries", "entries.read"),
     ...scopesFor(operation),
-    middleware: [entryAdmin(operation)],
+    middleware: [withoutDefinition, entryAdmin(operation)],
     hide: prefix !== PREFIXES[0],
   };
 }
+
+/**
+ * The properties of a route about entries that shows and takes the shape of the revision that the header `Orb-Definition`
+ * or the caller's API token names.
+ */
+export const shapedRoute = (prefix: AdminPrefix, operation: EntryOperation | PlatformOperation) => ({
+  ...entryRoute(prefix, operation),
+  middleware: [entryAdmin(operation, true)],
+});
 
 /** Replaces the second path prefix with the first, because both lead to the same resource. */
 export function describedPath(path: string): string {

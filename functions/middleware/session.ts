@@ -161,9 +161,10 @@ function onlyPlatformAdmins(
   operation: Operation,
   consistencyOf: (c: Context<AppEnv>) => Consistency,
   asking: (c: Context<AppEnv>, actor: Actor) => Actor = (_, actor) => actor,
+  pinned = false,
 ): MiddlewareHandler<AppEnv> {
   return async (c, next) => {
-    const actor = await identify(c, { platform: true }, consistencyOf(c));
+    const actor = await identify(c, { platform: true, pinned }, consistencyOf(c));
     if (actor.kind !== "platform") throw refusal(actor, "platform admin");
     requireScope(asking(c, actor), operation, c.req.param("orbId"));
     await next();
@@ -187,22 +188,28 @@ export const scraper: MiddlewareHandler<AppEnv> = async (c, next) => {
  * Admits only platform admins. The session may come from a cache, which saves a broker round trip for each written
  * entry. An API token with the scope `propose` may ask for a write into a change set. What writes an entry itself checks
  * the token's scopes again.
+ * @param pinned whether the route serves API tokens that are pinned to a revision of the definition
  */
-export const entryAdmin = (operation: Operation) =>
+export const entryAdmin = (operation: Operation, pinned = false) =>
   onlyPlatformAdmins(
     operation,
     () => "cached",
     (c, actor) => (c.req.query("change") === undefined ? actor : proposing(actor)),
+    pinned,
   );
 
-/** Reads the session again from the leader, because it may have ended during a long upload. */
-export async function stillPlatformAdmin(c: Context<AppEnv>): Promise<Actor> {
+/**
+ * Reads the session again from the leader, because it may have ended during a long upload.
+ * @param pinned whether the route serves API tokens that are pinned to a revision of the definition
+ */
+export async function stillPlatformAdmin(c: Context<AppEnv>, pinned = false): Promise<Actor> {
   const ended = (cause?: unknown) => {
     const detail =
       "Your access ended during the upload. The lines that were answered with 201 are written. Sign in and send the others again.";
     return new AppError("unauthenticated", "access_ended", detail, { cause });
   };
-  const actor = await authenticate(c.get("deps"), credentialsOf(c), { platform: true }, "leader").catch(
+  const want = { platform: true, pinned };
+  const actor = await authenticate(c.get("deps"), credentialsOf(c), want, "leader").catch(
     (error: unknown) => {
       throw error instanceof AppError && error.kind === "unauthenticated" ? ended(error) : error;
     },

@@ -17,6 +17,7 @@ import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
 import { fileDefinitions } from "../files/definitions.ts";
 import { resumableDefinitions } from "../files/resumable-definitions.ts";
 import { isUpload, serveFile } from "../files/serve.ts";
+import { definitionOf } from "../http/definition-header.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { askingIn } from "../http/within.ts";
@@ -33,7 +34,7 @@ import { PATHS } from "./definition-parts.ts";
 import { callHandler, callRoute } from "./handlers.ts";
 import { getBy, putBy, removeBy, updateBy } from "./keyed.ts";
 import { methodsOf, type OperationName, operationAt, operations } from "./operations.ts";
-import { definitionOf, pinnedAddress, requireTaken } from "./pinned.ts";
+import { pinnedAddress, requireTaken } from "./pinned.ts";
 import { type EntryRequest, get, list } from "./read.ts";
 import { revision, revisions } from "./revisions.ts";
 import { create, operate, remove, revert, update } from "./write.ts";
@@ -153,6 +154,11 @@ async function servePinned(
   const live = known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
   if (live === null) throw noLiveOrb();
   const found = await pinnedAddress(c, live, segments, revision);
+  if (found.address.kind === "handler") {
+    c.set("route", HANDLER_PATH);
+    const actor = await beginCaller(c, live.orb, true)(live.compiled.usesAccess);
+    return callHandler(c, live, actor, found.address);
+  }
   if (!("schema" in found)) {
     c.set("route", BATCH_PATH);
     return callBatch(c, live, await pinnedCaller(c, live, revision), revision);

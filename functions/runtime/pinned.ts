@@ -3,12 +3,20 @@
  * definition.
  */
 import type { Context } from "hono";
+import { pinnedTo } from "../../shared/access/actor.ts";
+import { pinnedRefusal } from "../../shared/access/refusals.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { homeKey } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/index.ts";
-import { AppError, type Fault, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
-import { isDefinitionHeader, refuseDefinition } from "../http/definition-header.ts";
+import { notFound } from "../../shared/kernel/errors.ts";
+import {
+  definitionOf,
+  NO_SHAPE,
+  refuseDefinition,
+  requireTakenWith,
+  showShape,
+} from "../http/definition-header.ts";
 import type { AppEnv } from "../request/context.ts";
 import { type Address, addressOf } from "./address.ts";
 import type { OperationName } from "./operations.ts";
@@ -21,27 +29,16 @@ const TAKEN: ReadonlySet<OperationName> = new Set([
   ...(["patchMany", "removeMany", "revisions", "revision", "revert"] as const),
 ]);
 
-/** Query parameters that must not be used together with the header, and why. */
-const WITHOUT: ReadonlyMap<string, string> = new Map([
-  ["live", "because a live list sends changes in the current shape"],
-  ["explain", "because it describes the indexes of the current definition"],
+/** Built-in handlers that take or show values of entries. Their input and output have the current shape. */
+const OF_ENTRIES: ReadonlySet<string> = new Set([
+  ...["settings.get", "settings.set", "transactions.list", "transactions.record"],
 ]);
 
-/** Returns the revision that the header names. Undefined without the header. */
-export function definitionOf(c: Context<AppEnv>): number | undefined {
-  const text = c.req.header("orb-definition");
-  if (text === undefined) return undefined;
-  if (isDefinitionHeader(text)) return Number(text);
-  throw new AppError(
-    "malformed",
-    "invalid_header",
-    "Orb-Definition must be the number of a published revision of the orb's definition, such as 12.",
-  );
-}
+type HandlerAddress = Extract<Address, { kind: "handler" }>;
 
 /** Where a request leads under the revision that it names. */
 export type PinnedAddress =
-  | { address: Extract<Address, { kind: "batch" }> }
+  | { address: HandlerAddress | Extract<Address, { kind: "batch" }> }
   | {
       address: Exclude<Address, { kind: "handler" | "batch" }>;
       /** The schema in the live definition. */
@@ -58,13 +55,9 @@ export async function pinnedAddress(
 ): Promise<PinnedAddress> {
   const { deps } = c.var;
   const orb = await pinnedOrb(deps, live, revision);
-  c.set("lossHeaders", {
-    ...lossHeaders(live.fence?.loss),
-    "orb-definition": String(revision),
-    ...(orb.since === undefined ? {} : { deprecation: `@${orb.since}` }),
-  });
   const address = addressOf(orb.compiled, segments);
-  if (address.kind === "handler") throw refuseDefinition();
+  if (address.kind === "handler") return { address: handlerNow(c, live, segments) };
+  showShape(c, live, orb);
   if (address.kind === "batch") return { address };
   const schema = live.compiled.byHome.get(homeKey(address.schema.home));
   const module = schema === undefined ? undefined : live.compiled.modules.get(schema.module);
@@ -73,15 +66,22 @@ export async function pinnedAddress(
   return { address, schema, pinned: new PinnedRequest(deps, orb, schema) };
 }
 
+/**
+ * Returns the handler that a path leads to. A handler has no shape, so only an API token can be for a revision.
+ * @throws AppError malformed if the request has the header; forbidden if the handler shows values of entries
+ */
+function handlerNow(c: Context<AppEnv>, live: LiveOrb, segments: readonly string[]): HandlerAddress {
+  if (definitionOf(c) !== undefined) throw refuseDefinition(NO_SHAPE.handler);
+  const address = addressOf(live.compiled, segments);
+  if (address.kind !== "handler") throw notFound("handler", "The orb's current definition no longer has it.");
+  const own = OF_ENTRIES.has(address.name) && c.var.actor !== undefined ? pinnedTo(c.var.actor) : undefined;
+  if (own !== undefined) throw pinnedRefusal(own);
+  c.set("lossHeaders", lossHeaders(live.fence?.loss));
+  return address;
+}
+
 /** @throws AppError malformed if an operation or its parameters do not take the header */
 export function requireTaken(c: Context<AppEnv>, operation: OperationName): void {
   if (!TAKEN.has(operation)) throw refuseDefinition();
-  const names = [...new URL(c.req.url).searchParams.keys()];
-  const faults = [...new Set(names)].flatMap((name): Fault[] => {
-    const why = WITHOUT.get(name);
-    if (why === undefined) return [];
-    const message = `must not be used together with the header Orb-Definition, ${why}`;
-    return [{ path: `/${name}`, code: "not_applicable", message }];
-  });
-  if (faults.length > 0) throw invalidParameters(faults);
+  requireTakenWith(c);
 }

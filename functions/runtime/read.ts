@@ -24,6 +24,7 @@ import { furtherNames, type OperationName } from "./operations.ts";
 async function liveList(c: Context<AppEnv>, list: ListInput, set: SetOfList | undefined): Promise<Response> {
   const { deps } = c.var;
   const { actor } = list.reading.caller;
+  const definition = list.pinned?.revision;
   const { streamsUrl } = deps.config;
   const { pathname, searchParams: params } = new URL(c.req.url);
   const lastEventId = c.req.header("last-event-id");
@@ -33,8 +34,9 @@ async function liveList(c: Context<AppEnv>, list: ListInput, set: SetOfList | un
       ? await serveReader(c, actor, { waits: method === "GET" }, (hub) =>
           serveLiveList(new LiveLists(hub), deps, list, { method, params, lastEventId, set }),
         )
-      : await handOver(c, actor, { streamsUrl, path: pathname, name: pathname });
-  response.headers.set("vary", `Accept-Language, ${STREAM_VARY}`);
+      : await handOver(c, actor, { streamsUrl, path: pathname, name: pathname, definition });
+  const shape = definition === undefined ? "" : ", Orb-Definition";
+  response.headers.set("vary", `Accept-Language, ${STREAM_VARY}${shape}`);
   return response;
 }
 

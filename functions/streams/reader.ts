@@ -6,7 +6,7 @@ import { readerOf } from "../../shared/streams/caller.ts";
 import { Hub, type HubOptions } from "../../shared/streams/read/index.ts";
 import { toResponse } from "../../shared/streams/response.ts";
 import type { Answer } from "../../shared/streams/serve.ts";
-import { issueTicket, TICKET } from "../../shared/streams/ticket.ts";
+import { DEFINITION, issueTicket, TICKET } from "../../shared/streams/ticket.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
 
 /** Milliseconds between two keep-alive messages. Only a write shows the runtime that the client has disconnected. */
@@ -15,17 +15,24 @@ const KEEP_ALIVE_MS = 2_000;
 /**
  * Redirects to the streams process, with a ticket that identifies the caller.
  * @param name what the ticket is for: the name of a stream, or the path of a list
+ * @param definition the revision whose shape the list has. A browser does not send the header after a redirect.
  */
 export async function handOver(
   c: Context<AppEnv>,
   actor: Actor,
-  { streamsUrl, path, name }: { streamsUrl: string; path: string; name: string },
+  {
+    streamsUrl,
+    path,
+    name,
+    definition,
+  }: { streamsUrl: string; path: string; name: string; definition?: number | undefined },
 ): Promise<Response> {
   const { deps } = c.var;
   const ticket = await issueTicket(deps.config, actor, name, deps.clock.now(), await readerOf(deps, actor));
   const { searchParams } = new URL(c.req.url);
   searchParams.delete("realm");
   searchParams.set(TICKET, ticket);
+  if (definition !== undefined) searchParams.set(DEFINITION, String(definition));
   const location = `${streamsUrl.replace(/\/+$/, "")}${path}?${searchParams}`;
   return c.body(null, 307, { location, "cache-control": "no-store" });
 }

@@ -8,7 +8,7 @@ import { accountCommands } from "./account-commands.ts";
 import { changeCommands } from "./change-commands.ts";
 import { CommandError, type Context, contextOf, type GlobalOptions, usualUrl } from "./command/context.ts";
 import { say } from "./command/terminal.ts";
-import { FORMATS, type Format } from "./entries/collection.ts";
+import { FORMATS, type Format, inShape } from "./entries/collection.ts";
 import { exportEntries } from "./entries/export.ts";
 import { importEntries } from "./entries/import.ts";
 import { dev, types } from "./generate.ts";
@@ -86,7 +86,12 @@ const collectionOf = (y: Argv<Globals>) =>
   y
     .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
     .positional("collection", { type: "string", demandOption: true, describe: "module/schema" })
-    .option("format", { choices: FORMATS, describe: "By the name of the file if missing" });
+    .option("format", { choices: FORMATS, describe: "By the name of the file if missing" })
+    .option("definition", {
+      type: "number",
+      describe:
+        "Revision of the orb's document whose names and types the file has; the current ones if missing",
+    });
 
 const orbOf = (y: Argv<Globals>) =>
   y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" });
@@ -189,7 +194,9 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
         (each) =>
           collectionOf(each).option("out", { type: "string", describe: "File; standard output if missing" }),
         (args) =>
-          run(args, (context) => exportEntries(context, { ...args, format: formatOf(args, args.out) })),
+          run(args, (context) =>
+            exportEntries(inShape(context, args), { ...args, format: formatOf(args, args.out) }),
+          ),
       )
       .command(
         "import <orb> <collection> <file>",
@@ -231,7 +238,8 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
         (args) =>
           run(args, (context) => {
             const { format, run: name, match, on, files, change } = args;
-            return importEntries(context, { ...args, format, run: name, match, on, files, change });
+            const options = { ...args, format, run: name, match, on, files, change };
+            return importEntries(inShape(context, args), options);
           }),
       )
       .demandCommand(1, "Name a command: export or import."),

@@ -3,6 +3,7 @@ import type { ServerResponse } from "node:http";
 import { getRequestListener, type HttpBindings } from "@hono/node-server";
 import { RESPONSE_ALREADY_SENT } from "@hono/node-server/utils/response";
 import type { Context } from "hono";
+import { NO_SHAPE, requireNoDefinition } from "../../functions/http/definition-header.ts";
 import { onError } from "../../functions/http/problem.ts";
 import { answerUnmatched, newRouter, noRoute } from "../../functions/http/router.ts";
 import { readToEnd } from "../../functions/middleware/body.ts";
@@ -186,6 +187,7 @@ export class StreamsApp {
 
   async #stream(c: C, name: string): Promise<Response> {
     c.set("route", "/api/streams/{name}");
+    requireNoDefinition(c, NO_SHAPE.stream);
     const { outgoing } = connectionOf(c);
     const signal = this.#signalOf(outgoing);
     const params = paramsOf(c);
@@ -208,7 +210,7 @@ export class StreamsApp {
     c.set("route", "/api/{orbId}/{module}/{schema}");
     const answer = await liveAnswer(this.#lists, c, methodOf(c), searchParams);
     const response = this.#answer(c, answer, pathname);
-    response.headers.set("vary", "Accept-Language");
+    response.headers.set("vary", "Accept-Language, Orb-Definition");
     return response;
   }
 

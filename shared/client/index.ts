@@ -12,6 +12,7 @@ import {
   type ClientOptions,
   createTransport,
   newKey,
+  pinnedTo,
   type Transport,
 } from "./transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
@@ -111,16 +112,6 @@ export interface Client<All, D extends Mode> {
   register(options?: RegisterOptions): Promise<string>;
   /** Ends the caller's session in the given realm (set of accounts). */
   signOut(options?: SignInOptions): Promise<void>;
-}
-
-/** Returns a transport that asks for the shape of a revision of the orb's definition. */
-function pinnedTo(transport: Transport, revision: number | undefined): Transport {
-  if (revision === undefined) return transport;
-  const pin = { "orb-definition": String(revision) };
-  return {
-    ...transport,
-    send: (request) => transport.send({ ...request, headers: { ...request.headers, ...pin } }),
-  };
 }
 
 /**

@@ -59,6 +59,16 @@ export interface Transport {
   useToken(token: string | undefined): void;
 }
 
+/** Returns a transport that asks for the shape of a revision of the orb's definition. */
+export function pinnedTo(transport: Transport, revision: number | undefined): Transport {
+  if (revision === undefined) return transport;
+  const pin = { "orb-definition": String(revision) };
+  return {
+    ...transport,
+    send: (request) => transport.send({ ...request, headers: { ...request.headers, ...pin } }),
+  };
+}
+
 /**
  * The first and the longest pause between retries, in milliseconds. Each pause is twice as long as the previous one.
  */

@@ -54,6 +54,7 @@ export {
   archiveEntry,
   createEntry,
   deleteEntry,
+  inLiveSchema,
   publishEntry,
   putEntry,
   requireOrb,

@@ -17,6 +17,8 @@ const AUDIENCE = "streams";
 /** The realm (set of accounts) in the ticket of a reader without a session. */
 const ANONYMOUS = "";
 export const TICKET = "ticket";
+/** Query parameter beside a ticket: the revision of the orb's definition whose shape a list has. */
+export const DEFINITION = "definition";
 
 interface TicketConfig {
   jwtSigningKeys: string;

@@ -164,6 +164,8 @@ function withNames(document: ApiDocument, names: Names): ApiDocument {
     operation.parameters = (operation.parameters ?? [])
       .map((given) => structuredClone(resolvedParameter(document, given)))
       .filter(({ name }) => ![...LEFT_OUT, "expand", "search"].includes(name) && !name.startsWith("filter["))
+      // Lists refuse the header together with explain, and descriptions without the name of an orb.
+      .filter(({ name }) => name !== "Orb-Definition" || /\{orbId\}\/(entries\/|batch)/.test(path))
       // This address takes the parameters only if it does not get the header SessionID.
       .filter(({ in: place }) => place !== "query" || !path.endsWith("/passkey"));
     for (const [pattern, name, list] of names) {
@@ -261,6 +263,7 @@ test("every response to admins and to accounts is as described, and only valid r
     [/\{orbId\}\/entries/, "module", ["desks"]],
     [/\{orbId\}\/entries/, "schema", ["desk"]],
     [/\{orbId\}\/entries$/, "sort", ["createdAt"]],
+    [/\{orbId\}\/(entries\/|batch)/, "Orb-Definition", ["1"]],
     [/\/definitions\/\{kind\}/, "id", ["first", "second"]],
     [/\/streams\//, "name", ["books", "desks"]],
     [/\/registry\//, "service", ["rules", "settings", "unknown"]],

@@ -258,11 +258,10 @@ describe("a caller that names an earlier revision", () => {
       .revision;
     expect((await anonymous(`${OLD}/${id}`, at(draft))).body.code).toBe("definition_revision_not_found");
     const refused: [string, string, unknown?][] = [
-      ["GET", `${OLD}?live=sse`],
       ["GET", `${OLD}?explain=true`],
       ["GET", `/api/${orb}/changes`],
       ["GET", `/api/admin/orbs/${orb}`],
-      ["GET", `/api/admin/orbs/${orb}/entries`],
+      ["GET", `/api/admin/orbs/${orb}/activity`],
       ["GET", "/api/discovery"],
       ["GET", "/api/streams"],
     ];
@@ -493,7 +492,7 @@ describe("an API token for a revision of the definition", () => {
 
   test("is refused by routes that only have the current shape", async () => {
     const refused: [string, string][] = [
-      ["GET", `/api/admin/orbs/${orb}/entries`],
+      ["GET", `/api/admin/orbs/${orb}/activity`],
       ["GET", `/api/admin/orbs/${orb}`],
       ["GET", `/api/admin/orbs/${orb}/export`],
       ["GET", `/api/${orb}/changes`],
@@ -506,6 +505,36 @@ describe("an API token for a revision of the definition", () => {
     }
     const child = { name: "child", expiresAt: inSeconds(60), scopes: [scope(orb, "read")] };
     expect((await as("POST", "/api/_auth/tokens", child)).status).toBe(403);
+  });
+
+  test("calls handlers, which have no shape, but not those that show entries", async () => {
+    const called = "pinned-calls";
+    const uses = [
+      { service: "rules", handlers: ["evaluate"] },
+      { service: "settings", handlers: ["get"] },
+    ];
+    const settings = {
+      ...{ id: "prefs", type: "SETTINGS" },
+      schemas: [{ id: "mine", fields: [{ name: "theme", type: "string" }] }],
+    };
+    const withUses = ({ modules, ...rest }: ReturnType<typeof FIRST>) => ({
+      ...{ ...rest, uses, modules: [...modules, settings] },
+    });
+    const first = await publish(called, withUses(FIRST(called)), "POST");
+    const scopes = [scope(called, "read", "write", "publish", "manage")];
+    const { token: by } = await createToken(platform, "/api/_auth", token, scopes, { definition: first });
+    const body = { definition: "unknown", facts: {} };
+    const post = (path: string, bearer: string, headers: Headers = {}) =>
+      request(platform, "POST", `/api/${called}/call/${path}`, { token: bearer, body, headers });
+    const [own, plain] = [await post("rules/evaluate", by), await post("rules/evaluate", token)];
+    expect([own.status, own.body.code]).toEqual([plain.status, plain.body.code]);
+    expect(own.body.code).not.toBe("invalid_header");
+    expect(own.headers.get("orb-definition")).toBeNull();
+    expect(await post("settings/get", by)).toMatchObject({ status: 403, body: { code: "pinned_token" } });
+    expect(await post("rules/evaluate", token, at(first))).toMatchObject({
+      status: 400,
+      body: { code: "invalid_header", detail: expect.stringContaining("handler") },
+    });
   });
 
   test("can read itself and its account", async () => {
@@ -628,7 +657,8 @@ test("OpenAPI describes the shape of a revision, without what is gone", async ()
   expect((await describe(at(live))).body).toEqual(now.body);
   expect((await describe(at(999))).body.code).toBe("definition_revision_not_found");
   expect((await anonymous("/api/openapi", at(revision))).status).toBe(400);
-  expect((await anonymous(`/api/discovery?orb=${orb}`, at(revision))).status).toBe(400);
+  const seen = (await anonymous(`/api/discovery?orb=${orb}`, at(revision))).body;
+  expect(seen.orbs).toMatchObject([{ revision, modules: [{ id: "catalog", schemas: [{ id: "product" }] }] }]);
   // What an earlier revision has and the current one has not.
   const schemas = second.modules.flatMap(({ schemas: all }) => all);
   for (const schema of schemas) schema.fields = schema.fields.filter(({ name }) => name !== "tags");

@@ -1,5 +1,6 @@
 /** The collection of an orb that the commands `orb entries export` and `orb entries import` work with. */
 import type { OrbView } from "../../../functions/discovery/overview-schemas.ts";
+import { pinnedTo } from "../../../shared/client/transport.ts";
 import { fieldCells, originCells, type RowCell, WINDOW_CELLS } from "../../../shared/rows/columns.ts";
 import { CommandError, type Context, manage } from "../command/context.ts";
 
@@ -10,6 +11,19 @@ export interface Collection {
   orb: OrbView;
   module: string;
   schema: OrbView["modules"][number]["schemas"][number];
+}
+
+/**
+ * Returns a context whose requests have the shape of a revision of the orb's definition, if the user names one.
+ * @throws CommandError if it is no number of a revision
+ */
+export function inShape(context: Context, { definition }: { definition?: number | undefined }): Context {
+  if (definition === undefined) return context;
+  if (!Number.isInteger(definition) || definition < 1)
+    throw new CommandError(
+      "--definition must be the number of a revision of the orb's document, such as 12.",
+    );
+  return { ...context, transport: pinnedTo(context.transport, definition) };
 }
 
 /** Finds the schema that `module/schema` names. If the module has only one schema, `module` is enough. */

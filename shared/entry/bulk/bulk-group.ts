@@ -9,6 +9,7 @@ import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
 import { tendWritten } from "../listed/index.ts";
 import { type EntryWrite, GONE_SECONDS, type IdempotencyClaim, type OrbContext } from "../model/index.ts";
 import { tendIndexes } from "../ordered/index.ts";
+import type { PinnedRequest } from "../pinned/index.ts";
 import type { NewEntry, NewEntryWrite } from "../write/index.ts";
 import type { LineClaim, UploadClaims } from "./bulk-claims.ts";
 import type { Matchable } from "./match.ts";
@@ -17,6 +18,8 @@ export interface Item {
   line: number;
   by: OrbContext;
   entry: NewEntry;
+  /** Set if the line has the shape of an earlier revision of the definition. */
+  pinned?: PinnedRequest | undefined;
   write: EntryWrite & Pick<NewEntryWrite, "made" | "warnings">;
   messages: Append[];
   bytes: number;
@@ -30,8 +33,9 @@ export interface Item {
   lookedUp?: boolean | undefined;
 }
 
-export function asError(error: unknown): AppError {
-  if (error instanceof AppError) return error;
+/** @param pinned the line's request, if the line has the shape of an earlier revision of the definition */
+export function asError(error: unknown, pinned?: PinnedRequest): AppError {
+  if (error instanceof AppError) return pinned?.told(error) ?? error;
   if (error instanceof StreamMissing) return unavailable(error);
   throw error;
 }

@@ -11,7 +11,7 @@ import type { OrbContext } from "../model/index.ts";
 import { createEntry, type Destination, type NewEntry, putEntry } from "../write/index.ts";
 import { type BulkInput, isBlankLine } from "./bulk.ts";
 import { asError } from "./bulk-group.ts";
-import { stoppedAt } from "./bulk-line.ts";
+import { stoppedAt, warningsFor } from "./bulk-line.ts";
 import { type BulkResult, type ReadLine, readKeyedLines } from "./bulk-prepare.ts";
 import { renewed } from "./bulk-write.ts";
 import { type Matching, matchable, unmatched } from "./match.ts";
@@ -70,7 +70,7 @@ async function written(
       ? await createdFrom(actor, input, read)
       : await matchedWith(actor, input, input.match, read);
   } catch (error) {
-    return { line: line.line, error: asError(error) };
+    return { line: line.line, error: asError(error, read.pinned) };
   }
 }
 
@@ -88,27 +88,27 @@ function requirePending({ publish, origin = {} }: NewEntry): void {
 async function createdFrom(
   actor: Actor,
   { orb, orbId, destination }: BulkIntoInput,
-  { line, entry, sent }: ReadLine,
+  { line, entry, pinned, sent }: ReadLine,
 ): Promise<BulkResult> {
   const { deps, actor: author, into } = await destination(actor, orb, undefined);
   const { snapshot, replayed, warnings } = await createEntry(deps, author, {
     ...entry,
     ...{ orbId, orb, into, idempotency: sent },
   });
-  return { line, snapshot, warnings, ...(replayed ? { replayed } : {}) };
+  return { line, snapshot, warnings: warningsFor(pinned, warnings), ...(replayed ? { replayed } : {}) };
 }
 
 async function matchedWith(
   actor: Actor,
   { orb, orbId, destination }: BulkIntoInput,
   match: Matching,
-  { line, entry, sent }: ReadLine,
+  { line, entry, pinned, sent }: ReadLine,
 ): Promise<BulkResult> {
   if (sent !== undefined) {
     const message = "must not be sent with match, because a repeated upload changes nothing then. Remove it.";
     throw invalid([{ path: "/idempotencyKey", code: "needs_no_match", message }]);
   }
-  const { schema, key } = matchable(orb, match, line, entry);
+  const { schema, key, keyName } = matchable(orb, match, { line, entry, pinned });
   const { deps, actor: author, into, owner, turn } = await destination(actor, orb, { schema, key });
   if (match.on === "skip") {
     const id = await owner?.();
@@ -118,12 +118,12 @@ async function matchedWith(
   const { module: _, schema: __, ...change } = entry;
   const { snapshot, warnings, created, unchanged } = await putEntry(deps, author, {
     ...change,
-    ...{ orbId, orb, schema, key, only, into, owner, turn, merge: true },
+    ...{ orbId, orb, schema, key, keyName, only, into, owner, turn, merge: true },
   });
   return {
     line,
     snapshot,
-    warnings,
+    warnings: warningsFor(pinned, warnings),
     act: created ? "created" : unchanged === true ? "unchanged" : "updated",
   };
 }

@@ -2,6 +2,7 @@
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { ORIGIN, readOrigin } from "../model/index.ts";
+import type { PinnedRequest } from "../pinned/index.ts";
 import type { NewEntry } from "../write/index.ts";
 
 /** What a line may leave out, because the request says it for all lines. */
@@ -76,6 +77,12 @@ export function readLine(value: unknown, defaults: LineDefaults, now: number): B
   };
   return { entry: { module: module ?? "", schema, values, validFrom, validTo, ...wanted }, key };
 }
+
+/** Returns the warnings of a write with the names that its line has. */
+export const warningsFor = (
+  pinned: PinnedRequest | undefined,
+  warnings: readonly Fault[] = [],
+): readonly Fault[] => pinned?.faults(warnings) ?? warnings;
 
 /** The error with which an upload ends at its first refused line. */
 export function stoppedAt(line: number): AppError {

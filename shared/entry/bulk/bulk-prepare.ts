@@ -17,8 +17,10 @@ import {
   type Replay,
   replays,
 } from "../model/index.ts";
+import type { PinnedItems, PinnedRequest } from "../pinned/index.ts";
 import {
   creationClaim,
+  inLiveSchema,
   type NewEntry,
   planNew,
   requireCreation,
@@ -82,6 +84,8 @@ export interface Preparing extends LineDefaults {
   match?: Matching | undefined;
   /** Whether to check the lines only, without writing any or calling hooks. */
   dryRun?: boolean | undefined;
+  /** Set if the lines have the shape of an earlier revision of the definition. */
+  pinned?: PinnedItems | undefined;
 }
 
 export interface Line {
@@ -156,7 +160,7 @@ async function prepareMatched(
   const check = (one: Matched) =>
     checkMatched(deps, actor, input.orb, match.on, one).catch((error: unknown) => ({
       line: one.line,
-      error: asError(error),
+      error: asError(error, one.pinned),
     }));
   const checked = input.dryRun === true ? await Promise.all(matched.map(check)) : matched;
   return [...planned, ...checked].sort((a, b) => a.line - b.line);
@@ -173,7 +177,7 @@ function withMatch(
     return { line: one.line, error: invalid(errors) };
   }
   try {
-    return { ...one, match: matchable(orb, match, one.line, one.entry) };
+    return { ...one, match: matchable(orb, match, one) };
   } catch (error) {
     return { line: one.line, error: asError(error) };
   }
@@ -181,7 +185,10 @@ function withMatch(
 
 export interface ReadLine {
   line: number;
+  /** With the names that the live definition has for its schema. */
   entry: NewEntry;
+  /** Set if the values have the shape of an earlier revision of the definition. */
+  pinned?: PinnedRequest | undefined;
   /** The key of the line, as the client has sent it. */
   sent?: Idempotency | undefined;
   claim: IdempotencyClaim | undefined;
@@ -212,7 +219,8 @@ export function readKeyedLines(
 
 async function readKeyed(deps: Deps, actor: Actor, input: Preparing, { line, text }: Line): Promise<Keyed> {
   try {
-    const { entry, key } = readLine(input.parse(text), input, deps.clock.now());
+    const { entry: read, key } = readLine(input.parse(text), input, deps.clock.now());
+    const { entry, pinned } = input.pinned ? inLiveSchema(input.pinned, input.orb, read) : { entry: read };
     // The author of an entry may have rights in it, and a state can publish. So this needs the rights of an import.
     if (entry.origin !== undefined) requireOperator(actor, "entries.import", input.orbId);
     const { idempotency, route = "bulk" } = input;
@@ -224,8 +232,8 @@ async function readKeyed(deps: Deps, actor: Actor, input: Preparing, { line, tex
           : { key: idempotency.key, route: `${idempotency.route}#${line}` };
     const claim = await creationClaim(deps, actor, input.orbId, sent, entry);
     if (key === undefined || claim === undefined || input.claims === undefined)
-      return { line, entry, claim, sent };
-    return { line, entry, claim, packed: { key, bodies: claim.bodies } };
+      return { line, entry, pinned, claim, sent };
+    return { line, entry, pinned, claim, packed: { key, bodies: claim.bodies } };
   } catch (error) {
     return { line, error: asError(error) };
   }
@@ -235,7 +243,7 @@ async function planLine(
   deps: Deps,
   caller: Principal,
   input: Preparing,
-  { line, entry, claim, packed, match }: ReadLine,
+  { line, entry, pinned, claim, packed, match }: ReadLine,
   replayOf: (claim: IdempotencyClaim) => Promise<Replay | null>,
 ): Promise<Prepared> {
   try {
@@ -254,6 +262,7 @@ async function planLine(
       line,
       by: input.orb,
       entry,
+      pinned,
       write,
       messages,
       bytes,
@@ -263,7 +272,7 @@ async function planLine(
       match,
     };
   } catch (error) {
-    return { line, error: asError(error) };
+    return { line, error: asError(error, pinned) };
   }
 }
 
@@ -349,6 +358,6 @@ export async function checkUnique(
     const keys = refused.get(one.line);
     const [snapshot] = one.write.snapshots;
     if (keys === undefined && snapshot !== undefined) return { line: one.line, snapshot, dry: true };
-    return { line: one.line, error: refusedValues(one.write.schema, keys ?? []) };
+    return { line: one.line, error: asError(refusedValues(one.write.schema, keys ?? []), one.pinned) };
   });
 }

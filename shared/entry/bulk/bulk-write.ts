@@ -10,6 +10,7 @@ import { withReservations } from "../index/index.ts";
 import { messagesOf, type OrbContext, replay } from "../model/index.ts";
 import { isTaken, planNew, renewDefinition, retryOnConflict } from "../write/index.ts";
 import { asError, type Item, isStored, runsOf, untilKnown, writeTogether } from "./bulk-group.ts";
+import { warningsFor } from "./bulk-line.ts";
 import { authorised, type BulkResult, type Prepared, type Preparing } from "./bulk-prepare.ts";
 import { type Matchable, type Matched, writeMatched } from "./match.ts";
 
@@ -22,11 +23,12 @@ const ORB_DELETED =
   "The orb was deleted during the upload. Lines that were answered with 201 are deleted with it. Send all lines again if the new orb must have them.";
 
 /**
- * Reads the current definition. Fails if the application was deleted, even if there is a new application with its id.
+ * Reads the current definition, and finds what the revision of the lines is under it. Fails if the application was deleted, even if there is a new application with its id.
  */
 export async function renewed(deps: Deps, input: Preparing): Promise<OrbContext> {
   const now = await renewDefinition(deps, input);
   if (isAnotherOrb(input.orb.fence, now.fence)) throw notFound("orb", ORB_DELETED);
+  await input.pinned?.use(now);
   return now;
 }
 
@@ -99,7 +101,7 @@ async function writeOwned(deps: Deps, actor: Actor, input: Writing, matched: Mat
       return await writeMatched(deps, actor, orb, input.match?.on ?? "upsert", matched);
     } catch (error) {
       if (isUnsure(error)) throw error;
-      return { line: matched.line, error: asError(error) };
+      return { line: matched.line, error: asError(error, matched.pinned) };
     }
   });
 }
@@ -123,9 +125,9 @@ async function writtenSince(
   }
 }
 
-function resultOf({ line, write }: Item): BulkResult {
+function resultOf({ line, write, pinned }: Item): BulkResult {
   const snapshot = write.snapshots.at(-1);
-  const { warnings } = write;
+  const warnings = warningsFor(pinned, write.warnings);
   return snapshot === undefined ? { line, error: unavailable() } : { line, snapshot, warnings };
 }
 
@@ -175,7 +177,7 @@ async function writeAlone(deps: Deps, actor: Actor, input: Writing, item: Item):
       if (item.match !== undefined && isTaken(error, item.match.key))
         return writeOwned(deps, actor, input, item.match);
       if (sent && isUnsure(error)) throw error;
-      return { line: item.line, error: asError(error) };
+      return { line: item.line, error: asError(error, item.pinned) };
     }
   });
 }

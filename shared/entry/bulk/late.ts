@@ -1,11 +1,12 @@
 /** Lines of a bulk upload that refer to entries of later lines. */
 import type { Actor } from "../../access/actor.ts";
+import { principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { AppError } from "../../kernel/errors.ts";
 import { isObject } from "../../kernel/json.ts";
 import { isUnmatchedKey, missingKeys } from "../index/index.ts";
 import { type OrbContext, uniqueTokens } from "../model/index.ts";
-import { schemaFor } from "../write/index.ts";
+import { liveValues, schemaFor } from "../write/index.ts";
 import { type BulkResult, markOf, type Prepared, type ReadLine } from "./bulk-prepare.ts";
 
 /** Maximum lines that wait for entries of later lines, and their characters. They are kept in memory. */
@@ -45,11 +46,12 @@ export async function missingMarks(
   { entry }: ReadLine,
 ): Promise<string[][]> {
   const schema = schemaFor(orb, entry.module, entry.schema);
-  const missing = await missingKeys(deps, actor, orb, schema, entry.values);
+  const values = await liveValues(principalIn(actor, orb.orb, orb.compiled), orb, schema, entry);
+  const missing = await missingKeys(deps, actor, orb, schema, values);
   return Promise.all(
     missing.map(async ({ target, key: { field, value } }) => {
       const tokens = await uniqueTokens(deps.config, target, field, value);
-      return tokens.map((token) => markOf(target.home, `u.${field.name}.${token}`));
+      return tokens.map((token) => markOf(target.home, `u.${field.token}.${token}`));
     }),
   );
 }

@@ -2,11 +2,12 @@
 import type { Actor } from "../../access/actor.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
-import { type AppError, invalid, notFound } from "../../kernel/errors.ts";
+import { type AppError, notFound } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
 import { type EntryKey, keyIn, ownerOf, ownersOf } from "../index/index.ts";
 import type { EntrySnapshot, OrbContext } from "../model/index.ts";
+import { type PinnedRequest, ShapeRefusal } from "../pinned/index.ts";
 import {
   archiveEntry,
   type NewEntry,
@@ -16,6 +17,7 @@ import {
   updateEntry,
   type Written,
 } from "../write/index.ts";
+import { warningsFor } from "./bulk-line.ts";
 
 /** What to do with lines that belong to an existing entry, and with all others. */
 export const MATCH_ACTS = ["upsert", "update", "skip"] as const;
@@ -34,6 +36,10 @@ export interface Matching {
 export interface Matchable {
   line: number;
   entry: NewEntry;
+  /** Set if the line has the shape of an earlier revision of the definition. */
+  pinned?: PinnedRequest | undefined;
+  /** The name that the line has for the field of the key. */
+  keyName: string;
   schema: CompiledSchema;
   key: EntryKey;
 }
@@ -53,16 +59,22 @@ export type MatchedResult =
   | { line: number; skipped: string };
 
 /** @throws AppError invalid if the line has no value of the unique fields */
-export function matchable(orb: OrbContext, { fields }: Matching, line: number, entry: NewEntry): Matchable {
+export function matchable(
+  orb: OrbContext,
+  { fields }: Matching,
+  { line, entry, pinned }: Pick<Matchable, "line" | "entry" | "pinned">,
+): Matchable {
   const schema = schemaFor(orb, entry.module, entry.schema);
-  const key = isObject(entry.values) ? keyIn(schema, fields, entry.values) : undefined;
-  if (key !== undefined) return { line, entry, schema, key };
+  const named = pinned?.compared(schema) ?? schema;
+  const key = isObject(entry.values) ? keyIn(named, fields, entry.values) : undefined;
+  const keyName = fields.find((name) => key !== undefined && named.fields.get(name) === key.field);
+  if (key !== undefined && keyName !== undefined) return { line, entry, pinned, schema, key, keyName };
   const [first = "", ...others] = fields;
   const message =
     others.length === 0
       ? "must have a value, because lines are matched by it"
       : `must have a value, or one of the other fields that lines are matched by: ${joinNames(others)}`;
-  throw invalid([{ path: `/values/${first}`, code: "required", message }]);
+  throw ShapeRefusal.invalid([{ path: `/values/${first}`, code: "required", message }]);
 }
 
 /** Returns the ids of the entries that lines belong to, by line. */
@@ -85,7 +97,7 @@ export async function writeMatched(
   actor: Actor,
   orb: OrbContext,
   on: Matching["on"],
-  { line, entry, schema, key }: Matchable,
+  { line, entry, pinned, schema, key, keyName }: Matchable,
 ): Promise<MatchedResult> {
   if (on === "skip") {
     const owner = await ownerOf(deps, schema, key, "leader");
@@ -94,8 +106,10 @@ export async function writeMatched(
   const { module: _, schema: __, ...change } = entry;
   const target = { orbId: orb.orb, orb };
   const only = on === "update" ? "update" : on === "skip" ? "create" : undefined;
-  const request = { ...change, ...target, schema, key, merge: true };
-  const { created, unchanged, snapshot, warnings } = await putEntry(deps, actor, { ...request, only });
+  const request = { ...change, ...target, schema, key, keyName, merge: true };
+  const put = await putEntry(deps, actor, { ...request, only });
+  const { created, unchanged, snapshot } = put;
+  const warnings = warningsFor(pinned, put.warnings);
   if (created) return { line, snapshot, warnings, act: "created" };
   const leave = leaving(snapshot, entry);
   if (leave === undefined)

@@ -12,7 +12,7 @@ export {
   storedPublished,
   withReservations,
 } from "./entry-keys.ts";
-export { isUnmatchedKey, missingKeys, withReferences } from "./keyed-references.ts";
+export { isUnmatchedKey, missingKeys, withReferences, withRenamedKeys } from "./keyed-references.ts";
 export { withMarkup } from "./markup.ts";
 export { checkTargets, isReferred, referenced, referrersOf } from "./references.ts";
 export {

@@ -24,6 +24,8 @@ interface Named {
   /** The schema of the entry. Undefined if the object names none to which the field may refer. */
   target: ReferenceTarget | undefined;
   key: Readonly<Record<string, unknown>>;
+  /** What the values have. With several targets, it also names the schema. */
+  sent: Readonly<Record<string, unknown>>;
 }
 
 /** Values whose references are ids, and the faults of those that could not be replaced. */
@@ -129,12 +131,33 @@ function namedIn(schema: CompiledSchema, given: unknown): Named[] {
         if (!isObject(key) || (field.list && at === undefined)) return [];
         const way = at === undefined ? trail : [...trail, String(at)];
         const path = `/values/${way.map(escapeSegment).join("/")}`;
-        if (!field.polymorphic) return [{ field, trail: way, path, target: field.targets[0], key }];
+        if (!field.polymorphic)
+          return [{ field, trail: way, path, target: field.targets[0], key, sent: key }];
         if (Object.hasOwn(key, "id")) return [];
         const { schema: name, ...own } = key;
-        return [{ field, trail: way, path, target: targetNamed(field.targets, name), key: own }];
+        return [{ field, trail: way, path, target: targetNamed(field.targets, name), key: own, sent: key }];
       });
     }),
+  );
+}
+
+/**
+ * Returns values whose references by key have other names, in the form of the definition.
+ * @param renamed returns the reference that a reference by key stands for. @param target the schema that a field refers
+ *   to. Undefined if the field refers to several
+ */
+export function withRenamedKeys(
+  schema: CompiledSchema,
+  given: unknown,
+  renamed: (key: Readonly<Record<string, unknown>>, target: ReferenceTarget | undefined) => unknown,
+): unknown {
+  if (schema.references.length === 0 || !isObject(given)) return given;
+  return replaceLeaves(
+    given,
+    namedIn(schema, given).map(({ field, trail, sent }) => ({
+      trail,
+      value: renamed(sent, field.polymorphic ? undefined : field.targets[0]) as Json,
+    })),
   );
 }
 

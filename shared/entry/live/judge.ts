@@ -61,9 +61,10 @@ async function seenIn(
 }
 
 /** Returns an entry in the form that clients of a live list receive. */
-export function liveEntry({ query, choice }: ListView, seen: VisibleEntry): LiveEntry {
+export function liveEntry({ query, choice, pinned }: ListView, seen: VisibleEntry): LiveEntry {
   const { change } = seen.shown;
-  const presented = presentEntry(seen, { choice, fields: query.fields }, new Set());
+  const shaped = pinned?.seen(seen) ?? seen;
+  const presented = presentEntry(shaped, { choice, fields: query.fields }, new Set());
   const entry = change === undefined ? presented : { ...presented, change };
   return query.sort.length === 0 ? entry : { ...entry, rank: sortValues(query.sort, seen.shown, choice) };
 }

@@ -2,10 +2,12 @@ export {
   describedAs,
   liveFor,
   PinnedItems,
+  type PinnedOrb,
   PinnedRequest,
   pinnedOrb,
   type Shape,
   type Shaping,
+  shapeHeaders,
   wasLive,
 } from "./orb.ts";
 export { listUses, MOST_USES, noteUse, USED_DAYS } from "./used.ts";

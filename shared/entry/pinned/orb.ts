@@ -26,6 +26,7 @@ import { equal } from "../../kernel/json.ts";
 import type { VisibleEntry } from "../index/index.ts";
 import type { OrbContext } from "../model/index.ts";
 import { counterpartOf, isComparable, isSameField, namedAsOld, oldView, type SchemaPair } from "./fields.ts";
+import { withLiveKeys } from "./keys.ts";
 import { asOldFault, type Positions } from "./paths.ts";
 import { type EntryValues, shownAsOld, toOld } from "./values.ts";
 import { type Shaped, type ShapedInput, ShapeRefusal, shapedValues } from "./write.ts";
@@ -38,6 +39,12 @@ export interface PinnedOrb {
   /** Time at which the live definition was published, in seconds since the epoch. Undefined if both have one shape. */
   since: number | undefined;
 }
+
+/** Returns the headers that all responses in the shape of a revision have. */
+export const shapeHeaders = ({ revision, since }: PinnedOrb): Record<string, string> => ({
+  "orb-definition": String(revision),
+  ...(since === undefined ? {} : { deprecation: `@${since}` }),
+});
 
 /** What is known of the earlier revisions of a live definition. */
 interface Known {
@@ -147,15 +154,21 @@ export async function wasLive(deps: PinnedDeps, orb: string, revision: number): 
 /**
  * Returns a live definition whose entries have the shape of an earlier revision, to describe them: without what the live
  * one no longer has, and with the current rights, handlers and accounts.
+ * @param routed whether to describe only the schemas with automatic routes
  * @throws AppError not_found `definition_revision_not_found` if it was never published
  */
-export async function describedAs(deps: PinnedDeps, live: LiveOrb, revision: number): Promise<LiveOrb> {
+export async function describedAs(
+  deps: PinnedDeps,
+  live: LiveOrb,
+  revision: number,
+  routed: boolean,
+): Promise<LiveOrb> {
   const { compiled: old, since } = await pinnedOrb(deps, live, revision);
   if (since === undefined) return live;
   const now = live.compiled;
   const viewOf = (schema: CompiledSchema): CompiledSchema[] => {
     const found = now.byHome.get(homeKey(schema.home));
-    if (found === undefined || now.modules.get(found.module)?.routed !== true) return [];
+    if (found === undefined || (routed && now.modules.get(found.module)?.routed !== true)) return [];
     return [{ ...oldView({ old: schema, now: found }), access: found.access }];
   };
   const modules = new Map(
@@ -249,6 +262,13 @@ export interface Shape {
  */
 export type Shaping = (context: OrbContext, schema: CompiledSchema) => Promise<Shape | undefined>;
 
+/** The part of an entry that the shape of a revision decides. */
+interface Whole {
+  module: string;
+  schema: string;
+  values: EntryValues;
+}
+
 /** A request of a caller that names an earlier revision, about the entries of one schema. */
 export class PinnedRequest {
   readonly revision: number;
@@ -259,7 +279,7 @@ export class PinnedRequest {
   readonly #names = new Map<CompiledField, string>();
   readonly #deps: PinnedDeps;
 
-  /** @param now the schema in the live definition; undefined if both definitions have one shape */
+  /** @param now the schema in the live definition; undefined if it has none, or if both definitions have one shape */
   constructor(deps: PinnedDeps, orb: PinnedOrb, now: CompiledSchema | undefined) {
     this.#deps = deps;
     this.revision = orb.revision;
@@ -284,7 +304,7 @@ export class PinnedRequest {
       toLive: (input) => {
         const shaped = shapedValues(pair, this.revision, input);
         this.#positions = shaped.positions;
-        return shaped;
+        return { ...shaped, values: withLiveKeys(orb, schema, shaped.values) };
       },
       tell: (positions) => {
         this.#positions = positions;
@@ -315,6 +335,12 @@ export class PinnedRequest {
     const { pair } = this;
     if (pair === undefined) return { ...values };
     return toOld({ old: pair.old, now: readable }, pair.now, values);
+  }
+
+  /** Returns an entry with all values, masked, in the shape of the revision. */
+  whole<T extends Whole>(view: T): T {
+    const { pair } = this;
+    return pair === undefined ? view : { ...view, ...this.names, values: this.asOld(pair.now, view.values) };
   }
 
   /** Returns the path that the revision has for a path in values of the live schema. */
@@ -390,18 +416,22 @@ export class PinnedRequest {
 
 /** A request of a caller that names an earlier revision, about the entries of several schemas. */
 export class PinnedItems {
+  readonly revision: number;
   readonly #deps: PinnedDeps;
-  readonly #revision: number;
+  readonly #routed: boolean;
   #orb: PinnedOrb | undefined;
 
-  constructor(deps: PinnedDeps, revision: number) {
+  /** @param routed whether only schemas with automatic routes exist */
+  constructor(deps: PinnedDeps, revision: number, routed: boolean) {
     this.#deps = deps;
-    this.#revision = revision;
+    this.revision = revision;
+    this.#routed = routed;
   }
 
   /** Finds what the revision is under a definition. Call this again after the definition has changed. */
-  async use(context: OrbContext): Promise<void> {
-    this.#orb = await pinnedOrb(this.#deps, context, this.#revision);
+  async use(context: OrbContext): Promise<PinnedOrb> {
+    this.#orb = await pinnedOrb(this.#deps, context, this.revision);
+    return this.#orb;
   }
 
   get #known(): PinnedOrb {
@@ -418,12 +448,23 @@ export class PinnedItems {
   liveOf({ home }: CompiledSchema): CompiledSchema | undefined {
     const { live } = this.#known;
     const found = live.byHome.get(homeKey(home));
-    return found === undefined || live.modules.get(found.module)?.routed !== true ? undefined : found;
+    const isServed =
+      !this.#routed || (found !== undefined && live.modules.get(found.module)?.routed === true);
+    return isServed ? found : undefined;
   }
 
-  /** Returns the request about one entry. @param now the schema in the live definition */
-  request(now: CompiledSchema): PinnedRequest {
+  /**
+   * Returns the request about one entry.
+   * @param now its schema in the live definition, if it still has one
+   * @throws AppError not_found if the revision has no such schema
+   */
+  request(now: CompiledSchema | undefined): PinnedRequest {
     return new PinnedRequest(this.#deps, this.#known, now);
+  }
+
+  /** Returns the schemas of the live definition that the revision has too. */
+  get schemas(): CompiledSchema[] {
+    return [...this.compiled.byHome.values()].flatMap((old) => this.liveOf(old) ?? []);
   }
 }
 

@@ -2,7 +2,7 @@ export { readMoment } from "./at.ts";
 export { getEntry, presentWritten } from "./get.ts";
 export { type ListInput, lastOf, listEntries, listVisible } from "./list.ts";
 export { listManaged } from "./managed.ts";
-export { getManaged } from "./managed-get.ts";
+export { getManaged, schemaOfEntry } from "./managed-get.ts";
 export { ownRevision, undoes } from "./own-revision.ts";
 export { Reading } from "./reading.ts";
 export { RECENT, recentChanges } from "./recent.ts";

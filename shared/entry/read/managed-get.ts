@@ -1,5 +1,6 @@
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
+import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
 import type { EntryAddress } from "../../store/subjects.ts";
@@ -30,11 +31,22 @@ export interface ManagedGet {
 export interface ManagedEntry {
   context: OrbContext;
   address: EntryAddress;
+  schema: CompiledSchema | undefined;
   snapshot: EntrySnapshot;
   view: EntryView;
   /** Whether to include values of fields that the application's definition no longer has. */
   past: boolean;
   newest: number;
+}
+
+/** Returns the schema of an entry, which it keeps. Undefined if there is no such entry, or no such schema any more. */
+export async function schemaOfEntry(
+  deps: Deps,
+  { orb, compiled }: OrbContext,
+  id: string,
+): Promise<CompiledSchema | undefined> {
+  const entry = await loadEntry(deps, orb, id);
+  return entry === null ? undefined : schemaOf(compiled, entry.address);
 }
 
 /** Reads one entry for the management API: its newest or published revision, or the revision at a past time. */
@@ -46,8 +58,8 @@ export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): P
   const entry = namedEntry(context.compiled, stored);
   const now = deps.clock.now();
   const newest = effective(entry.head, now);
-  const base = { context, address: entry.address, newest: newest.revision };
   const schema = schemaOf(context.compiled, entry.address);
+  const base = { context, address: entry.address, schema, newest: newest.revision };
   const current = (snapshot: EntrySnapshot): ManagedEntry => {
     return { ...base, snapshot, view: currentView(snapshot, schema), past: false };
   };

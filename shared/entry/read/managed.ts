@@ -1,9 +1,15 @@
 import type { Actor } from "../../access/actor.ts";
 import { type Principal, principalIn, requireOperator } from "../../access/authorize.ts";
-import type { CompiledSchema } from "../../definition/compile.ts";
-import { type HomeKey, homeKey, STATUSES, type Status } from "../../definition/document/index.ts";
+import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
+import {
+  type HomeKey,
+  homeKey,
+  type ReferenceTarget,
+  STATUSES,
+  type Status,
+} from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { type AppError, invalidParameters } from "../../kernel/errors.ts";
+import { type AppError, invalidParameters, notFound } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/index.ts";
@@ -21,6 +27,7 @@ import {
   targetSchema,
   withNames,
 } from "../model/index.ts";
+import type { PinnedItems, PinnedRequest } from "../pinned/index.ts";
 import {
   type Collection,
   type ListPage,
@@ -45,6 +52,8 @@ export interface ManagedList {
   parameters: readonly [string, string][];
   /** Reads the pages. Default: the entries as they are. */
   pages?: typeof readListPage | undefined;
+  /** Set if the parameters and the response have the shape of an earlier revision of the definition. */
+  pinned?: PinnedItems | undefined;
 }
 
 export interface ManagedView extends EntryView {
@@ -59,7 +68,7 @@ function unknown(path: string, known: Iterable<string>): AppError {
 }
 
 function schemasOf(
-  { compiled }: OrbContext,
+  compiled: CompiledOrb,
   module: string | undefined,
   schema: string | undefined,
 ): CompiledSchema[] | undefined {
@@ -76,6 +85,24 @@ function schemasOf(
   const one = found.schemas.get(schema);
   if (one === undefined) throw unknown("/schema", found.schemas.keys());
   return [one];
+}
+
+/**
+ * Returns the schemas that a list of a caller names, who may use an earlier revision. All schemas of that revision if
+ * the caller names none.
+ * @throws AppError not_found `schema_not_found` if the live definition no longer has the only schema
+ */
+function liveSchemas(
+  { orb, pinned }: ManagedList,
+  module: string | undefined,
+  schema: string | undefined,
+): CompiledSchema[] | undefined {
+  if (pinned === undefined) return schemasOf(orb.compiled, module, schema);
+  const named = schemasOf(pinned.compiled, module, schema);
+  if (named === undefined) return pinned.schemas;
+  const found = named.flatMap((one) => pinned.liveOf(one) ?? []);
+  if (found.length === 0) throw notFound("schema", "The orb's current definition no longer has this schema.");
+  return found;
 }
 
 function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
@@ -194,15 +221,26 @@ function pastCollection(
   };
 }
 
+interface Presented {
+  query: Pick<ListQuery, "fields" | "expand">;
+  views: readonly EntryView[];
+  pinned: PinnedItems | undefined;
+  /** The request about the schema of the list, if it has only one. */
+  one: PinnedRequest | undefined;
+}
+
 async function present(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  query: Pick<ListQuery, "fields" | "expand">,
-  views: readonly EntryView[],
+  { query, views, pinned, one }: Presented,
 ): Promise<ManagedView[]> {
   const { fields, expand } = query;
-  const items = views.map((view): ManagedView => {
+  const shownAs = (view: EntryView): EntryView => {
+    if (pinned === undefined) return view;
+    return (one ?? pinned.request(context.compiled.schemaNamed(view.module, view.schema))).whole(view);
+  };
+  const items = views.map(shownAs).map((view): ManagedView => {
     if (fields === undefined) return view;
     return {
       ...view,
@@ -216,6 +254,7 @@ async function present(
     compiled: context.compiled,
     choice: choose(context.compiled, { locale: "*" }),
     consistency: "leader",
+    pinned: one,
   } as const;
   const expanded = await expandAll(
     deps,
@@ -246,16 +285,31 @@ async function readManagedPage(
   return pages(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);
 }
 
+/** Parses the query of a list. @param one the schema of the list, if it has only one */
+function queryOf(
+  { orb, parameters }: ManagedList,
+  one: CompiledSchema | undefined,
+  pinned: PinnedRequest | undefined,
+): ListQuery {
+  const targetOf = (target: ReferenceTarget) => targetSchema(orb.compiled, target);
+  if (one === undefined || pinned === undefined)
+    return parseListQuery(parameters, one, LIST_EXTRA, one, targetOf);
+  const query = parseListQuery(parameters, pinned.view(one), LIST_EXTRA, pinned.compared(one), (target) => {
+    const found = targetOf(target);
+    return found && pinned.compared(found);
+  });
+  return { ...query, expand: pinned.expanded(query.expand) };
+}
+
 /** Lists entries for the management API: newest revisions including drafts, now or at a past time. */
 export async function listManaged(deps: Deps, actor: Actor, input: ManagedList): Promise<ManagedPage> {
-  const { orb } = input;
+  const { orb, pinned } = input;
   requireOperator(actor, "entries.read", orb.orb);
   const first = (name: string) => input.parameters.find(([key]) => key === name)?.[1];
-  const schemas = schemasOf(orb, first("module"), first("schema"));
+  const schemas = liveSchemas(input, first("module"), first("schema"));
   const one = schemas?.length === 1 ? schemas[0] : undefined;
-  const query = parseListQuery(input.parameters, one, LIST_EXTRA, one, (target) =>
-    targetSchema(orb.compiled, target),
-  );
+  const request = one === undefined ? undefined : pinned?.request(one);
+  const query = queryOf(input, one, request);
   const { status } = query.extra;
   if (status !== undefined && !STATUSES.includes(status as Status)) throw unknown("/status", STATUSES);
   const caller = principalIn(actor, orb.orb, orb.compiled);
@@ -270,7 +324,7 @@ export async function listManaged(deps: Deps, actor: Actor, input: ManagedList):
     );
     const views = page.items.map(({ view }) => view);
     try {
-      return { ...page, items: await present(deps, caller, orb, query, views) };
+      return { ...page, items: await present(deps, caller, orb, { query, views, pinned, one: request }) };
     } catch (error) {
       return listed(deps, fewerEntries(error, views.length));
     }

@@ -21,7 +21,7 @@ import {
   replay,
   withStoredNames,
 } from "../model/index.ts";
-import type { Shaping } from "../pinned/index.ts";
+import type { PinnedItems, PinnedRequest, Shaping } from "../pinned/index.ts";
 import { type Admitted, admitted, readWindow, type Sender, windowFaults } from "../values/index.ts";
 import { newestIn, type Plan, type Written } from "./change.ts";
 import { commit, type Destination } from "./commit.ts";
@@ -85,6 +85,24 @@ export function schemaFor(context: OrbContext, module: string, schema: string | 
         },
   ]);
 }
+
+/**
+ * Returns a new entry in the shape of an earlier revision with the names that the live definition has for its schema.
+ * @throws AppError invalid if the revision has no such schema, or if the live definition no longer has it
+ */
+export function inLiveSchema(
+  items: PinnedItems,
+  context: OrbContext,
+  entry: NewEntry,
+): { entry: NewEntry; pinned: PinnedRequest } {
+  const old = schemaFor({ ...context, compiled: items.compiled }, entry.module, entry.schema);
+  const now = items.liveOf(old);
+  if (now === undefined) throw invalid([{ path: "/schema", code: "unknown_schema", message: GONE }]);
+  const pinned = items.request(now);
+  return { entry: { ...entry, module: now.module, schema: now.id, shaping: pinned.shaping }, pinned };
+}
+
+const GONE = "must be a schema that the orb's current definition still has";
 
 /**
  * Error for a request that creates a settings entry directly. The operation `settings.set` creates such entries, with
@@ -200,6 +218,18 @@ async function admittedNew(
   if (shape === undefined) return admitted(schema, sender, sent, undefined, { locale, market });
   const { values } = shape.toLive({ sender, sent, merge: false, base: undefined, locale, market });
   return admitted(schema, sender, values, undefined, {});
+}
+
+/** Returns the values of a new entry in the live shape, without checks that only a write needs. */
+export async function liveValues(
+  caller: Principal,
+  context: OrbContext,
+  schema: CompiledSchema,
+  { values: sent, locale, market, shaping }: NewEntry,
+): Promise<unknown> {
+  const shape = await shaping?.(context, schema);
+  const sender = { caller, createdBy: actorId(caller.actor) };
+  return shape?.toLive({ sender, sent, merge: false, base: undefined, locale, market }).values ?? sent;
 }
 
 /** Returns what to store for a new entry with an idempotency key, or undefined if the client sent none. */

@@ -13,6 +13,8 @@ export { commit, type Destination } from "./commit.ts";
 export {
   createEntry,
   creationClaim,
+  inLiveSchema,
+  liveValues,
   type NewEntry,
   type NewEntryWrite,
   planCreation,

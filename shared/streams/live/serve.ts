@@ -8,6 +8,7 @@ import { PLATFORM_REALM } from "../../access/authorize.ts";
 import { lossHeaders } from "../../definition/live-orb.ts";
 import type { Deps } from "../../deps.ts";
 import type { ListView } from "../../entry/live/index.ts";
+import { shapeHeaders } from "../../entry/pinned/index.ts";
 import { relatedIn } from "../../entry/query/index.ts";
 import { AppError, type Fault, invalidParameters, unavailable } from "../../kernel/errors.ts";
 import { streams } from "../../store/subjects.ts";
@@ -70,6 +71,8 @@ export class LiveLists {
       latest,
       rightsKey(view),
       await definitionKey(orb, schema),
+      // Lists without a revision have no such member, so that clients can resume those of earlier versions.
+      ...(view.pinned === undefined ? [] : [view.pinned.revision]),
     ];
     const key = JSON.stringify(signed);
     let list = this.#lists.get(key);
@@ -147,6 +150,12 @@ const HEADERS = {
   "x-accel-buffering": "no",
 } as const;
 
+const headersOf = ({ pinned, reading: { orb } }: ListView): Record<string, string> => ({
+  ...HEADERS,
+  ...lossHeaders(orb.fence?.loss),
+  ...(pinned === undefined ? {} : shapeHeaders(pinned.orb)),
+});
+
 /**
  * A broker that is cut off from the others answers for this many milliseconds at most as if it still were the leader. Its
  * stream then ends before what clients have received from the others.
@@ -205,7 +214,7 @@ export async function serveLiveList(
   requireWhole(request.params);
   if (relatedIn(view.query.conditions).length > 0) throw notFollowed();
   hub.requireConnection();
-  if (request.method === "HEAD") return { kind: "whole", status: 200, headers: HEADERS, body: null };
+  if (request.method === "HEAD") return { kind: "whole", status: 200, headers: headersOf(view), body: null };
   const { userId, admin, expiresAt } = await readerOf(deps, actor);
   const stream = streams.orb(orb.orb);
   const release = await hub.admit(userId, admin, stream);
@@ -220,7 +229,7 @@ export async function serveLiveList(
     const done = sent;
     return {
       kind: "live",
-      headers: { ...HEADERS, ...lossHeaders(orb.fence?.loss) },
+      headers: headersOf(view),
       start(sink, ended) {
         const follower = new Follower({
           hub,
