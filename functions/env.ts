@@ -1,5 +1,6 @@
 /** Reads settings from environment variables. No other code in `functions/` reads environment variables. */
-import { z } from "zod";
+// Extends zod. A host imports this file first, so it must come before every module that defines a schema.
+import { z } from "@hono/zod-openapi";
 import type { Config } from "../shared/deps.ts";
 import { AppError } from "../shared/kernel/errors.ts";
 import type { ConnectOptions } from "../shared/store/client/index.ts";
