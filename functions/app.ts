@@ -26,6 +26,7 @@ import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
+import { adminFileRoutes } from "./files/library.ts";
 import { tusHeaders } from "./files/resumable.ts";
 import { requireNoDefinition, withoutDefinitionElsewhere } from "./http/definition-header.ts";
 import { PREFIXES } from "./http/prefixes.ts";
@@ -106,7 +107,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", auditRoutes());
   own.route("/", adminEntryRoutes());
   own.route("/", adminBatchRoutes());
-  own.route("/", adminChangeRoutes());
+  for (const routes of [adminChangeRoutes(), adminFileRoutes()]) own.route("/", routes);
   own.route("/", streamMappingRoutes());
   own.route("/", registryRoutes());
   own.route("/", definitionRoutes());

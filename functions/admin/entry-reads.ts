@@ -43,10 +43,10 @@ const ListQuery = z.looseObject({
   search: Search,
   missing: Missing,
   fields: z.string().optional().openapi({ description: "Fields in the response, separated by commas" }),
-  expand: z
-    .string()
-    .optional()
-    .openapi({ description: "Reference fields whose entries are included in `expand`, separated by commas" }),
+  expand: z.string().optional().openapi({
+    description:
+      "Reference fields whose entries are included in `expand`, and file fields whose descriptions are, separated by commas",
+  }),
   count: z
     .string()
     .optional()

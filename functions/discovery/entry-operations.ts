@@ -20,6 +20,7 @@ import {
   expandParameter,
   fieldFilters,
   fieldsParameter,
+  isExpandable,
   PROPERTY_FILTERS,
   relatedFilters,
   sortParameter,
@@ -66,7 +67,7 @@ function narrowed(parameter: Parameter, schema: CompiledSchema, operationId: str
     case "fields":
       return [fieldsParameter(schema)];
     case "expand":
-      return schema.references.length === 0 ? [] : [expandParameter(schema)];
+      return isExpandable(schema) ? [expandParameter(schema)] : [];
     case "search":
       return schema.searched.length === 0 ? [] : [parameter];
     case "group":

@@ -10,6 +10,7 @@ import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { richTextsOf } from "../../shared/entry/model/index.ts";
 import { PATHS } from "../runtime/definition-parts.ts";
 import { type ApiDocument, ref } from "./document.ts";
+import { isExpandable } from "./filters.ts";
 
 export interface OrbPart {
   tags: ApiDocument["tags"];
@@ -111,12 +112,38 @@ function targetSchema(live: LiveOrb, target: ReferenceTarget, locales: Locales):
   return ref(baseOf(live.orb, here) + FORMS[isLocalizedSchema(here) ? locales : "one"]);
 }
 
+/** Returns the schema of the description of a file. */
+function fileSchema(locales: Locales): JsonSchema {
+  const map: JsonSchema = { type: "object", nullable: true, additionalProperties: { type: "string" } };
+  const text: JsonSchema = locales === "one" ? { type: "string", nullable: true } : map;
+  const part = { type: "number", minimum: 0, maximum: 1 } as const;
+  const place = (names: readonly string[]): JsonSchema => ({
+    ...{ type: "object", nullable: true, required: [...names] },
+    properties: Object.fromEntries(names.map((name) => [name, part])),
+  });
+  return {
+    type: "object",
+    required: ["file", "alt", "caption", "tags", "focal", "crop"],
+    properties: {
+      file: { type: "string" },
+      alt: text,
+      caption: text,
+      tags: { type: "array", items: { type: "string" } },
+      focal: place(["x", "y"]),
+      crop: place(["x", "y", "w", "h"]),
+    },
+  };
+}
+
 function expandSchema(live: LiveOrb, schema: CompiledSchema, locales: Locales): JsonSchema {
   // The links of a rich text are several references of one name.
   const byName = Map.groupBy(schema.references, ({ name }) => name);
-  const properties = schema.references.map((field): [string, JsonSchema] => {
+  const properties = [...schema.references, ...schema.files].map((field): [string, JsonSchema] => {
     const all = byName.get(field.name)?.flatMap((one) => one.targets) ?? [];
-    const targets = all.map((target) => targetSchema(live, target, locales));
+    const targets =
+      field.definition.type === "file"
+        ? [fileSchema(locales)]
+        : all.map((target) => targetSchema(live, target, locales));
     let value = anyOf([...new Map(targets.map((one) => [JSON.stringify(one), one])).values(), NULL]);
     // References inside lists, or inside maps by language or market, are listed by the id of the entry.
     if (field.parent !== undefined) {
@@ -130,7 +157,8 @@ function expandSchema(live: LiveOrb, schema: CompiledSchema, locales: Locales): 
   });
   return {
     type: "object",
-    description: "With `expand`: referenced entries by field; null if the caller cannot see the entry",
+    description:
+      "With `expand`: referenced entries by field, null if the caller cannot see the entry; descriptions of files by field, null if the file is gone",
     properties: Object.fromEntries(properties),
     additionalProperties: false,
   };
@@ -168,7 +196,7 @@ export function describeEntries(generic: Generic, live: LiveOrb, schema: Compile
       ...withMembers(plain, {
         ...place,
         values: ref(`${its}.Values`),
-        ...(schema.references.length === 0 ? {} : { expand: expandSchema(live, schema, locales) }),
+        ...(isExpandable(schema) ? { expand: expandSchema(live, schema, locales) } : {}),
         ...(schema.references.length === 0 && richTextsOf(schema).length === 0 ? {} : { warnings }),
       }),
       description: [about, locales === "all" ? "With `locale=*`." : ""].filter(Boolean).join(" "),

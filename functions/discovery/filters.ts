@@ -203,9 +203,15 @@ export function fieldsParameter({ fields }: CompiledSchema): Parameter {
   );
 }
 
-export function expandParameter({ references }: CompiledSchema): Parameter {
-  const names = [...new Set(references.map(({ name }) => name))];
-  return commaSeparated("expand", "Reference fields whose entries are included in `expand`", {
+/** Returns whether responses with entries of a schema can have `expand`. */
+export const isExpandable = ({ references, files }: CompiledSchema): boolean =>
+  references.length > 0 || files.length > 0;
+
+export function expandParameter({ references, files }: CompiledSchema): Parameter {
+  const names = [...new Set([...references, ...files].map(({ name }) => name))];
+  const about =
+    "Reference fields whose entries are included in `expand`, and file fields whose descriptions are included there";
+  return commaSeparated("expand", about, {
     items: { type: "string", enum: names },
     maxItems: names.length,
   });

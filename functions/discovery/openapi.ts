@@ -53,6 +53,7 @@ const TAGS = [
   { name: "Entries: many at once", description: "Writes of many entries in one request." },
   { name: "Change sets", description: "Changes of many entries that are published together." },
   { name: "Change sets, review", description: "Approvals, rejections and comments." },
+  { name: "Files", description: "The library of files: their descriptions, replacement and deletion." },
   { name: "Deliveries", description: "Deliveries of the hooks after writes, and calls of schedules." },
   { name: "Handlers", description: "The registry of handlers." },
   { name: "Streams", description: "Broker streams over HTTP, and which ones are served." },

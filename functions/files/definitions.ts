@@ -5,6 +5,7 @@ import { FITS, FORMATS } from "../../shared/images/variant.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute } from "../http/router.ts";
 import { ANY_SESSION, header, IfNoneMatch, json, jsonRequest, Location } from "../http/schemas.ts";
+import { LibraryFileDetail } from "./library-schemas.ts";
 
 const FileSchema = z
   .object({
@@ -37,6 +38,10 @@ const DownloadQuery = z.strictObject({
   download: z.enum(["true", "false"]).optional().openapi({
     description: "`true`: the browser saves the file instead of showing it",
   }),
+  describe: z.enum(["true", "false"]).optional().openapi({
+    description:
+      "`true`: the description of the file instead of its content, for callers who may list the files. Takes no other parameter",
+  }),
   expires: z.string().optional().openapi({ description: "Of a signed link" }),
   signature: z.string().optional().openapi({ description: "Of a signed link" }),
   w: z.string().optional().openapi({ description: "Width of a variant that the field lists" }),
@@ -57,7 +62,11 @@ const content = {
   content: { "application/octet-stream": { schema: BINARY } },
 };
 const responses = {
-  200: { description: "The content, with its own media type", ...content },
+  200: {
+    description: "The content, with its own media type",
+    headers: content.headers,
+    content: { ...content.content, "application/json": { schema: LibraryFileDetail } },
+  },
   206: { description: "A part of the content", ...content },
   304: { description: "The content has not changed" },
   416: { description: "The file has none of the bytes. `Content-Range` has its size" },

@@ -113,10 +113,11 @@ export async function download(
   caller: (usesAccess: boolean) => Promise<Actor>,
 ): Promise<Response> {
   const { deps, host } = c.var;
-  const query = parametersOf(c, ["download", "expires", "signature", ...VARIANT_PARAMETERS]);
-  if (query.download !== undefined && query.download !== "true" && query.download !== "false") {
+  const query = parametersOf(c, ["download", "describe", "expires", "signature", ...VARIANT_PARAMETERS]);
+  for (const flag of ["download", "describe"] as const) {
+    if (["true", "false", undefined].includes(query[flag])) continue;
     const message = "must be true or false";
-    throw invalidParameters([{ path: "/download", code: "invalid_value", message }]);
+    throw invalidParameters([{ path: `/${flag}`, code: "invalid_value", message }]);
   }
   const signed = await hasLink(c, live.orb, id, query);
   const actor = signed ? anonymous : await caller(live.compiled.usesAccess);

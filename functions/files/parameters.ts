@@ -2,7 +2,7 @@ import type { Context } from "hono";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { variantsIn } from "../../shared/files/image-facts.ts";
 import type { FileRecord } from "../../shared/files/record.ts";
-import { type Variant, variantOf, variantQuery } from "../../shared/images/variant.ts";
+import { THUMBNAIL, type Variant, variantOf, variantQuery } from "../../shared/images/variant.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { knownParameters } from "../../shared/kernel/faults.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -28,7 +28,7 @@ export const VARIANT_PARAMETERS = ["w", "h", "fit", "format"] as const;
 
 /**
  * Returns the variant of an image (a smaller copy) that the query asks for. Returns undefined if the query asks for
- * no variant.
+ * no variant. Each image has the variant of lists of files.
  * @throws AppError 400 if the schemas of the file's entries do not list the variant
  */
 export function variantIn(
@@ -42,7 +42,7 @@ export function variantIn(
   const { w, h, fit, format } = { ...variantOf({}), ...query };
   const wanted = JSON.stringify([w, h, fit, format].map(String));
   const listed = variantsIn(compiled, record.entries);
-  const found = listed.find(
+  const found = [...listed, THUMBNAIL].find(
     (each) => JSON.stringify([each.w, each.h, each.fit, each.format].map(String)) === wanted,
   );
   if (found !== undefined) return found;

@@ -51,14 +51,22 @@ async function shrink(
   return turned(shrinker.end(), header.orientation);
 }
 
-/**
- * Converts a cut (the part to keep) from the rotated image that viewers see to the stored image. A cut is centred, so
- * swapping the axes is enough.
- */
-function storedCut(header: ImageHeader, cut: Cut): Cut {
-  if (header.orientation <= 4) return cut;
-  const { x, y, width, height, to } = cut;
-  return { x: y, y: x, width: height, height: width, to: { width: to.height, height: to.width } };
+/** Converts a cut (the part to keep) from the rotated image that viewers see to the stored image. */
+function storedCut({ width, height, orientation }: ImageHeader, cut: Cut): Cut {
+  const isTurned = orientation > 4;
+  const { to } = cut;
+  const part = isTurned
+    ? { x: cut.y, y: cut.x, width: cut.height, height: cut.width }
+    : { x: cut.x, y: cut.y, width: cut.width, height: cut.height };
+  // The same axes that `turned` mirrors, in the other direction.
+  const mirrorsX = [2, 3, 7, 8].includes(orientation);
+  const mirrorsY = [3, 4, 6, 7].includes(orientation);
+  return {
+    ...part,
+    x: mirrorsX ? width - part.x - part.width : part.x,
+    y: mirrorsY ? height - part.y - part.height : part.y,
+    to: isTurned ? { width: to.height, height: to.width } : to,
+  };
 }
 
 /** @throws ImageFault if the header shows that the image cannot be used */
@@ -82,8 +90,8 @@ export async function makeImage(
 ): Promise<MadeImage> {
   const header = headerIn(bytes, job.limit);
   const shown = shownSize(header);
-  const { variant } = job;
-  const cut = cutOf(shown, variant ?? variantOf({ w: COLOR_SIDE, h: COLOR_SIDE }));
+  const { variant, frame } = job;
+  const cut = cutOf(shown, variant ?? variantOf({ w: COLOR_SIDE, h: COLOR_SIDE }), frame);
   const pixels = await shrink(codecs, bytes, header, storedCut(header, cut));
   if (variant === undefined) return { ...shown, color: colorOf(pixels) };
   const { width, height } = pixels;

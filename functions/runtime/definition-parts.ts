@@ -34,10 +34,10 @@ export const Showing = {
     description:
       "Fields in the response, separated by commas. Then `values` has only these, although its schema requires others.",
   }),
-  expand: z
-    .string()
-    .optional()
-    .openapi({ description: "Reference fields whose entries are included in `expand`, separated by commas" }),
+  expand: z.string().optional().openapi({
+    description:
+      "Reference fields whose entries are included in `expand`, and file fields whose descriptions are, separated by commas",
+  }),
 };
 /** What only reads of one entry take. */
 export const Getting = {

@@ -15,6 +15,7 @@ import { liveFor, noteUse } from "../../shared/entry/pinned/index.ts";
 import { lastOf } from "../../shared/entry/read/index.ts";
 import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
 import { fileDefinitions } from "../files/definitions.ts";
+import { library } from "../files/library.ts";
 import { resumableDefinitions } from "../files/resumable-definitions.ts";
 import { isUpload, serveFile } from "../files/serve.ts";
 import { definitionOf } from "../http/definition-header.ts";
@@ -264,6 +265,8 @@ export function runtimeRoutes() {
   const router = newRouter();
   const described = [fileDefinitions, resumableDefinitions].flatMap((each) => Object.values(each));
   const onEntries = Object.values(operations).map(({ route }) => route);
+  for (const definition of library.router.openAPIRegistry.definitions)
+    if (definition.type === "route") router.openAPIRegistry.registerPath(definition.route);
   for (const definition of [callRoute, batchRoute, ...described, ...onEntries])
     router.openAPIRegistry.registerPath(definition);
   router.all("/api/:orbId/*", (c) => {

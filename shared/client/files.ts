@@ -40,8 +40,86 @@ export interface DownloadOptions extends CallOptions {
   range?: { start: number; end?: number };
 }
 
+/** Texts by language. */
+export type FileTexts = Readonly<Record<string, string>>;
+
+/** A file of the library of an orb. */
+export interface LibraryFile extends UploadedFile {
+  url: string;
+  createdAt: string;
+  createdBy: string;
+  /** Number of the newest version of the description. */
+  revision: number;
+  /** Whether the file stays although no entry refers to it. */
+  kept: boolean;
+  /** Number of entries that refer to the file in at least one of their revisions. */
+  uses: number;
+  /** Alternative text by language. */
+  alt: FileTexts;
+  caption: FileTexts;
+  tags: readonly string[];
+  /** The point of an image that all variants show, in fractions of its sides. */
+  focal: { x: number; y: number } | null;
+  /** The rectangle of an image that variants show, in fractions of its sides. */
+  crop: { x: number; y: number; w: number; h: number } | null;
+  /** Id of the file that replaced this one. */
+  replacedBy?: string;
+}
+
+/** An entry that refers to a file in at least one of its revisions. */
+export interface FileUser {
+  module: string;
+  schema: string;
+  id: string;
+  status: string;
+  /** Whether the newest revision has the file. */
+  newest: boolean;
+  /** Whether the revision that readers see has the file. */
+  live: boolean;
+}
+
+export interface LibraryFileDetail extends LibraryFile {
+  /** The entries that refer to the file, and whose drafts the caller may read. */
+  usedIn: readonly FileUser[];
+}
+
+export interface ListFilesOptions extends CallOptions {
+  /** Words that the name, the texts, the tags or the id must contain. */
+  search?: string | undefined;
+  /** A media type, or a group of them such as `image/*`. */
+  type?: string | undefined;
+  tag?: string | undefined;
+  /** Only files that no entry has, or only files that another one replaced. */
+  only?: "unused" | "replaced" | undefined;
+  limit?: number | undefined;
+  cursor?: string | undefined;
+}
+
+/** Changes of a description. Null removes a member, or a text. */
+export interface FileChange {
+  name?: string;
+  alt?: Readonly<Record<string, string | null>> | null;
+  caption?: Readonly<Record<string, string | null>> | null;
+  tags?: readonly string[] | null;
+  focal?: LibraryFile["focal"];
+  crop?: LibraryFile["crop"];
+}
+
+export interface ReplacedFile {
+  file: LibraryFile;
+  /** Entries of which a new revision has the new file. */
+  changed: readonly FileUser[];
+  /** Entries whose readers see the old file until their draft is published. */
+  left: readonly FileUser[];
+}
+
 /** A file, given by its id or by the value of a file field. */
-type FileRef = string | { file: string };
+export type FileRef = string | { file: string };
+
+type Revised = CallOptions & {
+  /** Number of the version that the change is based on. If there is a newer one, the platform responds with 412. */
+  revision?: number;
+};
 
 export interface Files {
   /**
@@ -56,6 +134,16 @@ export interface Files {
     file: FileRef,
     options?: CallOptions & { seconds?: number },
   ): Promise<{ url: string; expiresAt: string }>;
+  /** Lists the files of the orb, page by page. Those that were uploaded, used or changed last come first. */
+  list(options?: ListFilesOptions): Promise<{ items: readonly LibraryFile[]; nextCursor: string | null }>;
+  /** Describes a file, and names the entries that refer to it. */
+  get(file: FileRef, options?: CallOptions): Promise<LibraryFileDetail>;
+  /** Changes the description of a file. The file then stays, although no entry refers to it. */
+  update(file: FileRef, change: FileChange, options?: Revised): Promise<LibraryFile>;
+  /** Replaces a file by another one in all entries, in one atomic write. */
+  replace(file: FileRef, by: FileRef, options?: Revised): Promise<ReplacedFile>;
+  /** Deletes a file that no entry has. */
+  delete(file: FileRef, options?: Revised): Promise<void>;
 }
 
 /** Bytes per part. Larger files are uploaded in parts. */
@@ -102,7 +190,53 @@ function isPassingFailure(error: unknown): boolean {
   );
 }
 
-export function filesOf(transport: Transport, orb: string): Files {
+/** What {@link Files} does with the library. @param base path of all files */
+function libraryOf(transport: Transport, base: string, managed: boolean) {
+  const path = (file: FileRef) => `${base}/${encodeURIComponent(idOf(file))}`;
+  const headers = ({ revision }: Revised): Record<string, string> =>
+    revision === undefined ? {} : { "if-match": `"${revision}"` };
+  const bodyOf = async <T>(response: Promise<Response>) => (await (await response).json()) as T;
+  return {
+    list({ signal, ...query }: ListFilesOptions = {}) {
+      const search = new URLSearchParams();
+      for (const [name, value] of Object.entries(query))
+        if (value !== undefined) search.set(name, String(value));
+      const request = { method: "GET", path: base, query: search, signal, repeat: "safe" } as const;
+      return bodyOf<{ items: readonly LibraryFile[]; nextCursor: string | null }>(transport.send(request));
+    },
+    get(file: FileRef, { signal }: CallOptions = {}) {
+      // Below the orb's own path, the address of a file is that of its content.
+      const query = new URLSearchParams(managed ? {} : { describe: "true" });
+      const request = { method: "GET", path: path(file), query, signal, repeat: "safe" } as const;
+      return bodyOf<LibraryFileDetail>(transport.send(request));
+    },
+    update(file: FileRef, body: FileChange, options: Revised = {}) {
+      return bodyOf<LibraryFile>(
+        transport.send({
+          ...{ method: "PATCH", path: path(file), body, headers: headers(options), signal: options.signal },
+          repeat: options.revision === undefined ? "safe" : "refused",
+        }),
+      );
+    },
+    replace(file: FileRef, by: FileRef, options: Revised = {}) {
+      return bodyOf<ReplacedFile>(
+        transport.send({
+          ...{ method: "POST", path: `${path(file)}/replace`, body: { by: idOf(by) } },
+          ...{ headers: headers(options), signal: options.signal, repeat: "refused" },
+        }),
+      );
+    },
+    async delete(file: FileRef, options: Revised = {}) {
+      await transport.send({
+        ...{ method: "DELETE", path: path(file), headers: headers(options), signal: options.signal },
+        repeat: "refused",
+      });
+    },
+  };
+}
+
+/** @param library path of the library, if it is not that of the files: the management API has its own */
+export function filesOf(transport: Transport, orb: string, library?: string): Files {
   const base = `/api/${encodeURIComponent(orb)}/files`;
 
   async function inParts(source: Source, size: number, options: UploadOptions): Promise<UploadedFile> {
@@ -186,6 +320,7 @@ export function filesOf(transport: Transport, orb: string): Files {
   }
 
   return {
+    ...libraryOf(transport, library ?? base, library !== undefined),
     upload(content, options = {}) {
       if (content instanceof ReadableStream) {
         const { size } = options;
@@ -202,10 +337,9 @@ export function filesOf(transport: Transport, orb: string): Files {
       const last = range?.end === undefined ? "" : range.end - 1;
       const headers: Record<string, string> =
         range === undefined ? {} : { range: `bytes=${range.start}-${last}` };
-      const path = `${base}/${encodeURIComponent(idOf(file))}`;
       return transport.send({
         method: "GET",
-        path,
+        path: `${base}/${encodeURIComponent(idOf(file))}`,
         headers: { accept: "*/*", ...headers },
         signal,
         repeat: "safe",

@@ -30,7 +30,19 @@ export type {
   ListedChange,
   PublishedChange,
 } from "./changes.ts";
-export type { DownloadOptions, Files, UploadedFile, UploadOptions } from "./files.ts";
+export type {
+  DownloadOptions,
+  FileChange,
+  FileRef,
+  Files,
+  FileUser,
+  LibraryFile,
+  LibraryFileDetail,
+  ListFilesOptions,
+  ReplacedFile,
+  UploadedFile,
+  UploadOptions,
+} from "./files.ts";
 export type { LiveHandlers, LiveOptions, LiveStatus } from "./live.ts";
 export type { Collection, RevisionPage } from "./methods.ts";
 export type { AggregateOptions, GetOptions, ListOptions, RevisionListOptions } from "./options.ts";

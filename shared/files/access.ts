@@ -2,7 +2,7 @@
  * Decides who may upload, use and read files. A file has no access rules of its own: a caller may read a file if they
  * may read an entry that refers to it.
  */
-import { type Actor, accountBehind, accountOf, anonymous } from "../access/actor.ts";
+import { type Actor, accountBehind, accountOf, anonymous, atLeast } from "../access/actor.ts";
 import { isOwn, may, mayField, type Principal, principalIn, requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../definition/compile.ts";
@@ -23,20 +23,24 @@ import {
 } from "../entry/model/index.ts";
 import { notFound } from "../kernel/errors.ts";
 import { streams, subjects } from "../store/subjects.ts";
-import { type FileRecord, isFileValue } from "./record.ts";
+import { type FileRecord, type FileUse, isFileValue } from "./record.ts";
 
-function* schemasWithFiles(compiled: CompiledOrb): Generator<CompiledSchema> {
-  for (const schema of compiled.byHome.values()) if (schema.files.length > 0) yield schema;
+function schemasWithFiles(compiled: CompiledOrb): CompiledSchema[] {
+  return [...compiled.byHome.values()].filter(({ files }) => files.length > 0);
+}
+
+/** Throws 404 if the application stores no files. */
+export function requireFiles(compiled: CompiledOrb): void {
+  if (schemasWithFiles(compiled).length > 0) return;
+  throw notFound("file", "No schema of this orb has a field of type file. Add one to the orb's document.");
 }
 
 /** Throws 401, 403 or 404 unless the caller may write a field of type file. */
 export function requireUpload(actor: Actor, { orb, compiled }: OrbContext): void {
-  const schemas = [...schemasWithFiles(compiled)];
-  if (schemas.length === 0)
-    throw notFound("file", "No schema of this orb has a field of type file. Add one to the orb's document.");
+  requireFiles(compiled);
   requireScope(actor, "create", orb);
   const caller = principalIn(actor, orb, compiled);
-  const allowed = schemas.some((schema) => {
+  const allowed = schemasWithFiles(compiled).some((schema) => {
     const { access } = schema;
     const writes = (own: boolean) =>
       may(caller, own ? "update" : "create", { access, own }) &&
@@ -46,7 +50,12 @@ export function requireUpload(actor: Actor, { orb, compiled }: OrbContext): void
   if (!allowed) throw refusal(actor);
 }
 
-function fieldsWith(schema: CompiledSchema, values: EntrySnapshot["values"], id: string): CompiledField[] {
+/** Returns the fields of a schema whose values have the file. */
+export function fieldsWith(
+  schema: CompiledSchema,
+  values: EntrySnapshot["values"],
+  id: string,
+): CompiledField[] {
   return schema.files.filter((field) =>
     leavesOf(field, values as Values).some(({ value }) =>
       [value].flat().some((each) => isFileValue(each) && each.file === id),
@@ -54,7 +63,8 @@ function fieldsWith(schema: CompiledSchema, values: EntrySnapshot["values"], id:
   );
 }
 
-async function liveValues(
+/** Returns the values that readers see of an entry now, or undefined if it is not live. */
+export async function liveValues(
   deps: Deps,
   orb: string,
   schema: CompiledSchema,
@@ -67,6 +77,55 @@ async function liveValues(
   if (head.publishedSeq === null) return head.values;
   const stored = snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq));
   return stored === null ? undefined : withNames(schema, stored).values;
+}
+
+/**
+ * Returns whether a caller may see and use the files of all entries of a schema, or change them: whether it may do so
+ * with entries of others and with all file fields.
+ */
+function mayInAll(caller: Principal, operation: "readDraft" | "update", schema: CompiledSchema): boolean {
+  const action = operation === "update" ? "write" : "read";
+  return (
+    // The files of an application are never listed for anonymous callers, even if they may write its entries.
+    atLeast(caller.role, "user") &&
+    may(caller, operation, { access: schema.access, own: false }) &&
+    schema.files.every((field) => mayField(caller, action, { access: field.access, own: false }))
+  );
+}
+
+/** Returns whether the caller may list the files of an application, at least those of some schema. */
+export function mayBrowse(caller: Principal, compiled: CompiledOrb): boolean {
+  return schemasWithFiles(compiled).some((schema) => mayInAll(caller, "readDraft", schema));
+}
+
+/** Returns whether the caller may change the descriptions of files, at least of those that no entry refers to. */
+export function mayDescribe(caller: Principal, compiled: CompiledOrb): boolean {
+  return schemasWithFiles(compiled).some((schema) => mayInAll(caller, "update", schema));
+}
+
+/** Returns whether the caller may see an entry that refers to a file, in the library. */
+export function mayBrowseUse(caller: Principal, compiled: CompiledOrb, use: FileUse): boolean {
+  const schema = schemaOf(compiled, use);
+  return schema !== undefined && mayInAll(caller, "readDraft", schema);
+}
+
+/**
+ * Returns whether the library shows a file to the caller. It shows the files of entries whose drafts the caller may
+ * read, described files that no entry has, and the caller's own uploads.
+ */
+export function mayBrowseFile(caller: Principal, compiled: CompiledOrb, record: FileRecord): boolean {
+  if (!mayBrowse(caller, compiled)) return false;
+  if (record.entries.length === 0) return record.asset !== undefined || isUploader(caller.actor, record);
+  return record.entries.some((use) => mayBrowseUse(caller, compiled, use));
+}
+
+/** Returns whether the caller may change the description of a file, because it may change all entries that show it. */
+export function mayDescribeFile(caller: Principal, compiled: CompiledOrb, record: FileRecord): boolean {
+  if (!mayDescribe(caller, compiled) || !mayBrowseFile(caller, compiled, record)) return false;
+  return record.entries.every((use) => {
+    const schema = schemaOf(compiled, use);
+    return schema === undefined || mayInAll(caller, "update", schema);
+  });
 }
 
 /**
@@ -126,9 +185,10 @@ export async function readingOf(
   context: OrbContext,
   record: FileRecord,
 ): Promise<Reading | undefined> {
-  if (record.entries.length === 0) return isUploader(actor, record) ? "private" : undefined;
   const { orb, compiled } = context;
   const caller = principalIn(actor, orb, compiled);
+  if (record.entries.length === 0)
+    return isUploader(actor, record) || mayBrowseFile(caller, compiled, record) ? "private" : undefined;
   const anyone = principalIn(anonymous, orb, compiled);
   let found: Reading | undefined;
   for (const use of record.entries) {
@@ -142,6 +202,7 @@ export async function readingOf(
     found ??= reading;
   }
   if (found !== undefined || accountBehind(actor).kind === "anonymous") return found;
+  if (mayBrowseFile(caller, compiled, record)) return "private";
   return (await readsPending(deps, caller, context, record)) ? "private" : undefined;
 }
 
@@ -199,6 +260,6 @@ export async function mayUse(
   record: FileRecord,
 ): Promise<boolean> {
   // All anonymous callers are the same account here. Only the uploader knows the file's id, so the id is the proof.
-  if (record.entries.length === 0) return record.by === accountOf(actor);
+  if (record.entries.length === 0 && record.by === accountOf(actor)) return true;
   return (await readingOf(deps, actor, context, record)) !== undefined;
 }

@@ -1,17 +1,20 @@
 /** Completes the values of file fields before a write, and marks new files as used by the entry. */
 import type { Actor } from "../access/actor.ts";
+import { principalIn } from "../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import type { Json } from "../definition/fields/index.ts";
 import type { Values } from "../definition/validate.ts";
 import { leavesOf, replaceLeaves } from "../definition/walk.ts";
 import type { Deps } from "../deps.ts";
+import { inBatches } from "../entry/index/index.ts";
 import { type Guard, nullIfMissing, type OrbContext } from "../entry/model/index.ts";
 import type { Fault } from "../kernel/errors.ts";
 import { isObject } from "../kernel/json.ts";
-import { SMALL_BYTES } from "../store/budget.ts";
+import { ReadBudget, SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { isToken, streams } from "../store/subjects.ts";
-import { isUploader, mayUse } from "./access.ts";
+import { isUploader, mayBrowseFile, mayUse } from "./access.ts";
+import { textIn } from "./assets/index.ts";
 import { accepts } from "./content-type.ts";
 import {
   type FileRecord,
@@ -30,8 +33,8 @@ const MAX_NEW = 200;
  */
 const MAX_ENTRIES = 100;
 /**
- * A caller who did not upload the file may refer to it only while fewer entries than this refer to it. Otherwise readers
- * of a file could use up all its references.
+ * A caller who neither uploaded the file nor sees it in the library may refer to it only while fewer entries than this
+ * refer to it. Otherwise readers of a file could use up all its references.
  */
 const MAX_ENTRIES_OF_OTHERS = 50;
 
@@ -110,9 +113,46 @@ export function completedIn(
   return replaceLeaves(values, all) as Values;
 }
 
+interface EntryFiles {
+  id: string;
+  values: Readonly<Values>;
+  /** Earlier values of the entry, whose files already belong to the entry. */
+  stored: Readonly<Record<string, unknown>>;
+  /** Whether the write publishes the values. */
+  publish: boolean;
+}
+
+/** Returns the faults of images without the alternative text that their field requires of published entries. */
+async function altFaults(
+  deps: Deps,
+  { orb, compiled }: OrbContext,
+  places: readonly Place[],
+  files: ReadonlyMap<string, FileValue>,
+): Promise<Fault[]> {
+  const needed = places.filter(
+    ({ field, id }) => field.definition.altRequired === true && files.get(id)?.type.startsWith("image/"),
+  );
+  const ids = [...new Set(needed.map(({ id }) => id))];
+  if (ids.length === 0) return [];
+  const subjectOf = (id: string) => fileSubjects.record(orb, id);
+  const { defaultLanguage } = compiled;
+  const lacking = new Set<string>();
+  const budget = new ReadBudget();
+  const read = (some: readonly string[], maxBytes: number) =>
+    deps.store.getMany(streams.orb(orb), some.map(subjectOf), { maxBytes });
+  for await (const { wanted, result } of inBatches(budget, ids, read)) {
+    for (const id of wanted) {
+      const asset = recordIn(result.get(subjectOf(id)))?.record.asset;
+      if (textIn(asset?.alt, [defaultLanguage]) === null) lacking.add(id);
+    }
+  }
+  const message = `must be an image with an alternative text in the language ${defaultLanguage}. Add the text to the file, then publish the entry.`;
+  return needed.flatMap(({ id, path }) => (lacking.has(id) ? [{ path, code: "alt_required", message }] : []));
+}
+
 /**
- * Checks the files in validated values. Sends no request to the broker if the write adds no file.
- * @param entry.stored earlier values of the entry, whose files already belong to the entry
+ * Checks the files in validated values. Sends no request to the broker if the write adds no file, and publishes no
+ * image whose field requires an alternative text.
  * @returns the values to store, and a condition of the write (guard) for each new file. The guard rewrites the file's
  *   record, so the write fails if the record has changed or expired.
  */
@@ -121,12 +161,13 @@ export async function attachFiles(
   actor: Actor,
   context: OrbContext,
   schema: CompiledSchema,
-  entry: { id: string; values: Readonly<Values>; stored: Readonly<Record<string, unknown>> },
+  entry: EntryFiles,
 ): Promise<Attached> {
   const fields = schema.files;
   const places = placesOf(fields, entry.values);
   if (places.length === 0) return { values: entry.values, faults: [], guards: [] };
-  const { orb } = context;
+  const { orb, compiled } = context;
+  const caller = principalIn(actor, orb, compiled);
   const files = storedFiles(fields, entry.stored);
   const faults: Fault[] = [];
   const guards: Guard[] = [];
@@ -155,7 +196,8 @@ export async function attachFiles(
     }
     files.set(id, fileValue(orb, stored.record));
     if (mine) continue;
-    const most = isUploader(actor, stored.record) ? MAX_ENTRIES : MAX_ENTRIES_OF_OTHERS;
+    const isTrusted = isUploader(actor, stored.record) || mayBrowseFile(caller, compiled, stored.record);
+    const most = isTrusted ? MAX_ENTRIES : MAX_ENTRIES_OF_OTHERS;
     if (stored.record.entries.length >= most) {
       const message = `must not be a file that ${most} entries have already. Upload the content again.`;
       report("too_many", message, some);
@@ -172,5 +214,6 @@ export async function attachFiles(
     const fault = file === undefined ? undefined : faultOf(place, file);
     if (fault !== undefined) faults.push(fault);
   }
+  if (entry.publish) faults.push(...(await altFaults(deps, context, places, files)));
   return { values: completedIn(fields, entry.values, files), faults, guards };
 }

@@ -5,6 +5,7 @@ import { isObject } from "../kernel/json.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { type Home, isToken, streams } from "../store/subjects.ts";
 import type { Append, ReadOptions, StoredMessage } from "../store/types.ts";
+import type { Asset } from "./assets/index.ts";
 import type { Run } from "./object.ts";
 
 /** Seconds until an uploaded file expires if no entry refers to it. */
@@ -37,6 +38,8 @@ export interface FileRecord {
    */
   object: { nuid: string; runs?: readonly Run[] };
   image?: ImageFacts;
+  /** The description that editors gave the file. A file with one stays, although no entry refers to it. */
+  asset?: Asset;
   /** Entries that refer to the file in at least one of their revisions. */
   entries: readonly FileUse[];
 }

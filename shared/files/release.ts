@@ -40,7 +40,8 @@ export async function releaseFiles(deps: Deps, orb: string, entry: string, keeps
   }
 }
 
-async function removeContents(deps: Deps, orb: string, records: readonly FileRecord[]): Promise<void> {
+/** Removes the content of erased files at once, if nothing else uses it. Otherwise the sweep does it later. */
+export async function removeContents(deps: Deps, orb: string, records: readonly FileRecord[]): Promise<void> {
   for (const { sha256, object } of records)
     await nullIfMissing(checkContent(deps, orb, { nuid: object.nuid, sha256 }));
 }
@@ -65,17 +66,28 @@ async function release(
   if (found === null) return { messages: [gone] };
   const entries = found.record.entries.filter((one) => one.id !== entry);
   const record: FileRecord = { ...found.record, entries };
-  const isUnused = entries.length === 0;
-  const [content, rewritten] = recordMessages(orb, record, isUnused && keeps ? UNUSED_SECONDS : undefined);
-  const expect = { seq: found.seq };
-  if (!isUnused) return { messages: [{ ...rewritten, expect }, gone] };
-  const check = {
-    subject: fileSubjects.check(orb, id),
-    data: JSON.stringify({ v: 1, nuid: record.object.nuid, sha256: record.sha256 }),
-    rollup: true,
-  };
-  if (keeps) return { messages: [content, { ...rewritten, expect }, gone, check] };
+  // A file that editors have described stays in the library.
+  const isUnused = entries.length === 0 && record.asset === undefined;
+  if (isUnused && !keeps)
+    return { messages: [...eraseMessages(orb, record, found.seq), gone], unused: record };
+  const [content, rewritten] = recordMessages(orb, record, isUnused ? UNUSED_SECONDS : undefined);
+  const expected = { ...rewritten, expect: { seq: found.seq } };
+  if (!isUnused) return { messages: [expected, gone] };
+  return { messages: [content, expected, gone, checkMessage(orb, record)] };
+}
+
+const checkMessage = (orb: string, { id, object, sha256 }: FileRecord): Append => ({
+  subject: fileSubjects.check(orb, id),
+  data: JSON.stringify({ v: 1, nuid: object.nuid, sha256 }),
+  rollup: true,
+});
+
+/**
+ * Returns the messages that erase a file. The batch fails if the record has changed, such as by an entry that begins to
+ * refer to the file. Call {@link removeContents} after it.
+ */
+export function eraseMessages(orb: string, record: FileRecord, seq: number): Append[] {
+  const [content, described] = recordMessages(orb, record);
   const erased = { data: "", ttl: GONE_SECONDS };
-  const messages = [{ ...rewritten, ...erased, expect }, gone, { ...content, ...erased }, check];
-  return { messages, unused: record };
+  return [{ ...described, ...erased, expect: { seq } }, { ...content, ...erased }, checkMessage(orb, record)];
 }

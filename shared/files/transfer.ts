@@ -5,10 +5,12 @@
 import type { CompiledSchema } from "../definition/compile.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";
+import { nullIfMissing } from "../entry/model/index.ts";
 import { toBase64 } from "../kernel/base64.ts";
 import { createFileStream } from "../store/broker/index.ts";
-import { SMALL_BYTES } from "../store/budget.ts";
+import { READ_BYTES, SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
+import { scanPages } from "../store/pages.ts";
 import { type Home, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 import { completedIn, storedFiles } from "./attach.ts";
@@ -30,7 +32,7 @@ import { chunked } from "./upload.ts";
 
 export type ExportedFile = Pick<
   FileRecord,
-  "id" | "sha256" | "size" | "type" | "name" | "by" | "at" | "image"
+  "id" | "sha256" | "size" | "type" | "name" | "by" | "at" | "image" | "asset"
 >;
 
 export interface FileLine {
@@ -50,6 +52,8 @@ export interface ContentLine {
  */
 const REMEMBERED = 100_000;
 
+const RECORDS_PER_READ = 500;
+
 /** Yields the files of an entry that have not been exported yet. */
 export async function* fileLines(
   deps: Deps,
@@ -62,13 +66,44 @@ export async function* fileLines(
     if (seen.has(id)) continue;
     if (seen.size < REMEMBERED) seen.add(id);
     const found = await readRecord(deps, orb, id);
-    if (found === null) continue;
-    const { sha256, size, type, name, by, at, image } = found.record;
-    const described = { id, sha256, size, type, name, by, at };
-    yield { kind: "file", file: image === undefined ? described : { ...described, image } };
-    for await (const data of contentOf(deps, orb, found.record, { start: 0, end: size }))
-      yield { kind: "content", data: toBase64(data) };
+    if (found !== null) yield* linesOf(deps, orb, found.record);
   }
+}
+
+/** Yields the described files that no entry of the export has. Call this after the last entry. */
+export async function* unusedFileLines(
+  deps: Deps,
+  orb: string,
+  seen: ReadonlySet<string>,
+): AsyncGenerator<FileLine | ContentLine> {
+  const read = async (fromSeq: number) =>
+    (await nullIfMissing(
+      deps.store.scan(streams.orb(orb), fileSubjects.records(orb), {
+        fromSeq,
+        limit: RECORDS_PER_READ,
+        maxBytes: READ_BYTES,
+      }),
+    )) ?? { messages: [], pending: 0 };
+  for await (const messages of scanPages(read)) {
+    for (const message of messages) {
+      const record = recordIn(message)?.record;
+      if (record?.asset === undefined || record.entries.length > 0 || seen.has(record.id)) continue;
+      yield* linesOf(deps, orb, record);
+    }
+  }
+}
+
+async function* linesOf(deps: Deps, orb: string, record: FileRecord): AsyncGenerator<FileLine | ContentLine> {
+  const { id, sha256, size, type, name, by, at, image, asset } = record;
+  const described = { id, sha256, size, type, name, by, at };
+  const file = {
+    ...described,
+    ...(image === undefined ? {} : { image }),
+    ...(asset === undefined ? {} : { asset }),
+  };
+  yield { kind: "file", file };
+  for await (const data of contentOf(deps, orb, record, { start: 0, end: size }))
+    yield { kind: "content", data: toBase64(data) };
 }
 
 /** Returns the ids of the files in the values of an entry. */
@@ -81,7 +116,7 @@ export function idsIn(
 }
 
 /**
- * Stores a file of an import. The file expires after a day unless an imported entry refers to it.
+ * Stores a file of an import. A file without a description expires after a day unless an imported entry refers to it.
  * @returns whether the content has the described hash
  */
 export async function importFile(
@@ -111,9 +146,15 @@ export async function importFile(
   const mine = infoOf(orb, sha256, { nuid, size, runs });
   const object = (await keepContent(deps, orb, sha256, mine)) ?? mine;
   if (object.nuid !== nuid) await removeChunks(deps, orb, nuid);
-  const { at, image } = file;
-  const record = { ...newRecord(deps, file, object, head), at, ...(image === undefined ? {} : { image }) };
-  await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, UNUSED_SECONDS));
+  const { at, image, asset } = file;
+  const record = {
+    ...newRecord(deps, file, object, head),
+    at,
+    ...(image === undefined ? {} : { image }),
+    ...(asset === undefined ? {} : { asset }),
+  };
+  const lifetime = asset === undefined ? UNUSED_SECONDS : undefined;
+  await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, lifetime));
   return true;
 }
 

@@ -12,7 +12,7 @@ import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/index.ts";
 import { BAD_IMAGE, badImage, imagesBusy, noImages } from "../images/errors.ts";
 import { IMAGE_BYTES } from "../images/job.ts";
-import { type Variant, variantKey } from "../images/variant.ts";
+import { type Frame, type Variant, variantKey } from "../images/variant.ts";
 import { AppError, unavailable } from "../kernel/errors.ts";
 import { pause } from "../kernel/pause.ts";
 import { requireFileStorage } from "../quotas/storage.ts";
@@ -97,7 +97,7 @@ export async function variantFile(
     const detail = "The image is animated, and a smaller copy would not move. Request the original.";
     throw badImage("image_unsupported", detail);
   }
-  const key = variantKey(variant);
+  const key = variantKey(variant, file.asset);
   const subject = fileSubjects.variant(orb, file.sha256, key);
   const stream = streams.orb(orb);
   for (const until = deps.clock.now() + PATIENCE_MS; ; await pause(LOOK_MS)) {
@@ -162,13 +162,19 @@ async function make(deps: Deps, orb: string, file: FileRecord, variant: Variant,
   }
 }
 
+const frameOf = (asset: FileRecord["asset"]): Frame | undefined =>
+  asset && { crop: asset.crop, focal: asset.focal };
+
 async function contentFor(deps: Deps, orb: string, file: FileRecord, variant: Variant) {
   if (file.size > IMAGE_BYTES) {
     const detail = `The image has more than ${IMAGE_BYTES} bytes. Upload a smaller one.`;
     throw badImage("image_too_large", detail);
   }
   const bytes = contentOf(deps, orb, file, { start: 0, end: file.size });
-  const made = await deps.images?.({ variant, limit: deps.config.imagePixels }, bytes);
+  const made = await deps.images?.(
+    { variant, frame: frameOf(file.asset), limit: deps.config.imagePixels },
+    bytes,
+  );
   if (made?.content === undefined) throw unavailable("the image worker answered without content");
   return made.content;
 }

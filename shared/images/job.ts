@@ -1,9 +1,11 @@
-import type { Size, Variant } from "./variant.ts";
+import type { Frame, Size, Variant } from "./variant.ts";
 
 /** A task for the image worker. */
 export interface ImageJob {
   /** The variant (smaller copy) to make. If missing, the image worker finds the main colour of the image instead. */
   variant?: Variant;
+  /** The crop and the focal point of the image. */
+  frame?: Frame | undefined;
   /** Maximum pixels of the image. */
   limit: number;
 }

@@ -212,7 +212,8 @@ test("refuses uploads with a wrong digest, type, path, method, caller or orb", a
   expect((await send(base, { method: "POST", body: PNG, by: "" })).status).toBe(401);
   expect((await send(base, { method: "POST", body: PNG, by: "nonsense" })).status).toBe(401);
   expect((await send("/api/nowhere/files", { method: "POST", body: PNG })).status).toBe(404);
-  expect((await send(base)).status).toBe(405);
+  expect((await send(base)).status).toBe(403);
+  expect((await send(base, { method: "PUT", body: PNG })).status).toBe(405);
   expect((await send(`${base}/x/y/z`)).status).toBe(404);
   expect((await send(`${base}/${"%2e%2e"}`)).status).toBeGreaterThanOrEqual(400);
   expect((await upload(new Uint8Array(0))).body).toMatchObject({ size: 0, name: "file" });

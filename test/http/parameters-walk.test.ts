@@ -108,7 +108,7 @@ const addressOf = ({ path }: Route) =>
 /** Sends a request that would be accepted without the parameters, as far as one body can fit all routes. */
 async function send(route: Route, names: readonly string[]) {
   const query = new URLSearchParams(names.map((name) => [name, SAMPLES[name] ?? "true"]));
-  const isPart = route.path.includes("/files") && !route.path.endsWith("/links");
+  const isPart = /\/files(\/uploads.*)?$/.test(route.path);
   const body = ["GET", "HEAD", "DELETE"].includes(route.method)
     ? undefined
     : isPart

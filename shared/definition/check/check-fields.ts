@@ -160,7 +160,7 @@ function checkTarget(document: LooseDocument, path: string, ref: string, faults:
   }
 }
 
-const FILE_ATTRIBUTES = ["accept", "maxSize", "public", "variants"] as const;
+const FILE_ATTRIBUTES = ["accept", "maxSize", "public", "altRequired", "variants"] as const;
 
 function checkFile(
   document: LooseDocument,

@@ -234,6 +234,9 @@ const flatFieldSchema = z
       .meta({ description: "The types that a file may have.", example: ["image/*", "application/pdf"] }),
     maxSize: z.int().min(1).optional().meta({ description: "Maximum bytes of a file.", example: 5_000_000 }),
     public: flag("Everyone who knows the address of a file may download it, even from a draft."),
+    altRequired: flag(
+      "Entries can be published only if each image of the field has an alternative text in the orb's default language.",
+    ),
     variants: variantsSchema.optional(),
     enum: z.array(scalar).min(1).max(LIMITS.enum).optional().meta({ description: "The allowed values." }),
     access: fieldAccessSchema.optional(),

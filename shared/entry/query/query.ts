@@ -106,19 +106,20 @@ class Reader {
 
   expand(text: string): CompiledField[] {
     const chosen = new Set<CompiledField>();
-    const known = [...new Set(this.schema?.references.map((f) => f.name))];
+    const expandable = [...(this.schema?.references ?? []), ...(this.schema?.files ?? [])];
+    const known = [...new Set(expandable.map((f) => f.name))];
     for (const name of this.parts("expand", text, Math.max(1, known.length))) {
       const [field] = this.schema === undefined ? [] : fieldsNamed(this.schema, name);
       // The name of a rich text also stands for the references in its links.
-      const references = this.schema?.references.filter((one) => one.name === name) ?? [];
-      for (const one of references) chosen.add(one);
-      if (references.length > 0) continue;
+      const named = expandable.filter((one) => one.name === name);
+      for (const one of named) chosen.add(one);
+      if (named.length > 0) continue;
       this.fault(
         "expand",
         field === undefined ? "unknown_field" : "not_a_reference",
         known.length === 0
-          ? "is not supported here, because the schema has no reference fields. Remove the parameter."
-          : `must name reference fields ("${clip(name)}" is not one). Use ${joinNames(known)}.`,
+          ? "is not supported here, because the schema has no fields of the types reference and file. Remove the parameter."
+          : `must name fields of the types reference or file ("${clip(name)}" is not one). Use ${joinNames(known)}.`,
       );
     }
     return [...chosen];

@@ -1,4 +1,7 @@
-/** Implements the query parameter `expand`: adds referenced entries to a response, if the caller may read them. */
+/**
+ * Implements the query parameter `expand`: adds referenced entries to a response, if the caller may read them, and the
+ * descriptions of files.
+ */
 import { mayWith, type Principal, principalIn } from "../../access/authorize.ts";
 import type { CompiledField, CompiledOrb } from "../../definition/compile.ts";
 import { isEntryId, type Pointer, pointerIn, targetKey } from "../../definition/document/index.ts";
@@ -21,6 +24,7 @@ import {
 } from "../index/index.ts";
 import { type Choice, choose, presentField, presentLeaves, viewKey } from "../model/index.ts";
 import type { PinnedRequest } from "../pinned/index.ts";
+import { describedFiles, describedIn, filesIn } from "./expand-files.ts";
 
 export interface Expansion {
   fields: readonly CompiledField[];
@@ -49,6 +53,8 @@ function pointersIn(field: CompiledField, value: unknown): Pointer[] {
   return Object.values(value).flatMap((item) => pointersIn(field, item));
 }
 
+const isFile = ({ definition }: CompiledField) => definition.type === "file";
+
 type EntryOf = (pointer: Pointer) => RuntimeEntry | null;
 
 function replaced(field: CompiledField, value: unknown, entryOf: EntryOf): unknown {
@@ -74,7 +80,7 @@ export interface Expandable {
   shown: Pick<VisibleEntry["shown"], "values">;
 }
 
-/** Returns the values of a reference field, in the form of the response. Those inside a list have the form of a list. */
+/** Returns the values of a reference or file field, in the form of the response. Those inside a list have the form of a list. */
 function referenceOf(seen: Expandable, field: CompiledField, choice: Choice): unknown {
   const { values } = seen.shown;
   if (field.parent !== undefined) {
@@ -196,18 +202,19 @@ async function targetsIn(
   return targets;
 }
 
-/**
- * Reads the entries to which the entries of a page refer. Also returns what the ETags of the responses must include.
- */
-export async function expandAll(
-  deps: Deps,
+/** Returns the entries and the files that the fields of a page name. */
+function askedIn(
   page: readonly Expandable[],
   expansion: Expansion,
-  languages: Set<string>,
-): Promise<{ expand: Record<string, unknown>; tags: string[] }[]> {
+): { byOrb: Map<string, Map<string, Asked>>; files: Set<string> } {
   const byOrb = new Map<string, Map<string, Asked>>();
+  const files = new Set<string>();
   for (const field of expansion.fields)
-    for (const seen of page)
+    for (const seen of page) {
+      if (isFile(field)) {
+        for (const id of filesIn(referenceOf(seen, field, expansion.choice))) files.add(id);
+        continue;
+      }
       for (const { id, target } of pointersIn(field, referenceOf(seen, field, expansion.choice))) {
         if (target === undefined) continue;
         const inOrb = byOrb.get(target.orb) ?? new Map<string, Asked>();
@@ -217,7 +224,21 @@ export async function expandAll(
         inOrb.set(targetKey(target), asked);
         asked.ids.add(id);
       }
-  let targets = 0;
+    }
+  return { byOrb, files };
+}
+
+/**
+ * Reads the entries to which the entries of a page refer, and the descriptions of their files. Also returns what the ETags of the responses must include.
+ */
+export async function expandAll(
+  deps: Deps,
+  page: readonly Expandable[],
+  expansion: Expansion,
+  languages: Set<string>,
+): Promise<{ expand: Record<string, unknown>; tags: string[] }[]> {
+  const { byOrb, files } = askedIn(page, expansion);
+  let targets = files.size;
   for (const inOrb of byOrb.values()) for (const { ids } of inOrb.values()) targets += ids.size;
   if (targets > MOST_TARGETS) throw new TooBroad();
   const budget = new ReadBudget(MOST_BYTES);
@@ -229,6 +250,7 @@ export async function expandAll(
       ),
     ),
   );
+  const described = await describedFiles(deps.store, expansion.compiled.id, files, { ...expansion, budget });
   const again = new Repeats();
   return page.map((seen) => {
     const tags: string[] = [];
@@ -240,8 +262,20 @@ export async function expandAll(
         if (hit !== undefined) again.place(hit.entry);
         return hit?.entry ?? null;
       };
+      const fileOf = (id: string) => {
+        const hit = described.get(id);
+        tags.push(hit?.tag ?? `${id}:-`);
+        return hit?.file ?? null;
+      };
       const reference = referenceOf(seen, field, expansion.choice);
       const name = expansion.pinned?.nameOf(field) ?? field.name;
+      if (isFile(field)) {
+        expand[name] =
+          field.parent !== undefined && listsTargets(field, expansion.choice)
+            ? Object.fromEntries(filesIn(reference).map((id) => [id, fileOf(id)]))
+            : describedIn(reference, fileOf);
+        continue;
+      }
       expand[name] =
         field.parent !== undefined && listsTargets(field, expansion.choice)
           ? { ...(expand[name] as object | undefined), ...byId(pointersIn(field, reference), entryOf) }

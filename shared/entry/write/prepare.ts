@@ -195,7 +195,7 @@ async function attachRelated(
       held,
       stored: stored as Values,
     }),
-    attachFiles(deps, actor, context, schema, { id, values, stored }),
+    attachFiles(deps, actor, context, schema, { id, values, stored, publish }),
   ]);
   return {
     values: files.values,

@@ -19,7 +19,7 @@ import {
 import type { Deps } from "../../deps.ts";
 import { publishedOf, scanEntries } from "../../entry/index/index.ts";
 import { type EntrySnapshot, namedEntry, reboundValues, schemaOf } from "../../entry/model/index.ts";
-import { type ContentLine, type FileLine, fileLines } from "../../files/transfer.ts";
+import { type ContentLine, type FileLine, fileLines, unusedFileLines } from "../../files/transfer.ts";
 import { equal } from "../../kernel/json.ts";
 import { readOrb } from "../change.ts";
 
@@ -111,6 +111,7 @@ async function* lines(deps: Deps, orb: string, head: ExistingOrb): AsyncGenerato
       };
     }
   }
+  yield* unusedFileLines(deps, orb, files);
   yield { kind: "end", entries };
 }
 

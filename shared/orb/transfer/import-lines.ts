@@ -4,6 +4,7 @@ import { ENTRY_ID, MODULE_TYPES, type OrbDocument, STATUSES } from "../../defini
 import { normaliseInstant } from "../../definition/fields/parts/index.ts";
 import { FIELD_TYPE_NAMES } from "../../definition/types/index.ts";
 import type { Config } from "../../deps.ts";
+import { ASSET_LIMITS } from "../../files/assets/index.ts";
 import type { ExportedFile } from "../../files/transfer.ts";
 import { fromBase64 } from "../../kernel/base64.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
@@ -94,6 +95,21 @@ const entryLine = z.strictObject({
   published: snapshot.nullable(),
 });
 
+const texts = z.record(z.string().max(64), z.string().max(ASSET_LIMITS.caption));
+const fraction = z.number().min(0).max(1);
+
+const asset = z.strictObject({
+  revision: number,
+  at: instant,
+  by: z.string().max(200),
+  alt: texts.exactOptional(),
+  caption: texts.exactOptional(),
+  tags: z.array(z.string().min(1).max(ASSET_LIMITS.tag)).max(ASSET_LIMITS.tags).exactOptional(),
+  focal: z.strictObject({ x: fraction, y: fraction }).exactOptional(),
+  crop: z.strictObject({ x: fraction, y: fraction, w: fraction, h: fraction }).exactOptional(),
+  replacedBy: z.string().max(128).exactOptional(),
+});
+
 const fileLine = z.strictObject({
   kind: z.literal("file"),
   file: z.strictObject({
@@ -115,6 +131,7 @@ const fileLine = z.strictObject({
         animated: z.literal(true).exactOptional(),
       })
       .exactOptional(),
+    asset: asset.exactOptional(),
   }),
 });
 

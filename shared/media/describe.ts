@@ -1,0 +1,158 @@
+/** Reads one file of the library, and changes or deletes it. */
+import { type Actor, accountOf } from "../access/actor.ts";
+import { type Principal, requireAct, requireScope } from "../access/authorize.ts";
+import { refusal } from "../access/refusals.ts";
+import { requireWhole } from "../definition/stored/index.ts";
+import type { Deps } from "../deps.ts";
+import type { OrbContext } from "../entry/model/index.ts";
+import { mayBrowseFile, mayDescribe, mayDescribeFile } from "../files/access.ts";
+import { assetRevision, fileChange, nextAsset } from "../files/assets/index.ts";
+import { safeName } from "../files/content-type.ts";
+import { type FileRecord, readRecord, recordMessages } from "../files/record.ts";
+import { eraseMessages, removeContents } from "../files/release.ts";
+import { AppError, notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
+import { retry } from "../kernel/retry.ts";
+import { counted } from "../quotas/write.ts";
+import { ON_CONFLICT } from "../store/pages.ts";
+import { streams } from "../store/subjects.ts";
+import { requireBrowse } from "./list.ts";
+import { type FileUser, seenUses, usersOf } from "./uses.ts";
+import { type FileView, fileView } from "./view.ts";
+
+export interface FileDetail extends FileView {
+  /** The entries that refer to the file, and whose drafts the caller may read. */
+  usedIn: FileUser[];
+}
+
+export interface FileTarget {
+  id: string;
+  /** Number of the description's version that the client has read. */
+  ifMatch?: number | undefined;
+}
+
+export interface StoredFile {
+  record: FileRecord;
+  seq: number;
+}
+
+/** Reads a file that the library shows to the caller. */
+async function seenFile(
+  deps: Deps,
+  caller: Principal,
+  { orb, compiled }: OrbContext,
+  id: string,
+): Promise<StoredFile> {
+  const found = await readRecord(deps, orb, id);
+  if (found === null || !mayBrowseFile(caller, compiled, found.record)) throw notFound("file");
+  return found;
+}
+
+/** Returns a file of the library with the entries that refer to it. */
+export async function describeFile(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  id: string,
+): Promise<FileDetail> {
+  const caller = requireBrowse(actor, context);
+  const { record } = await seenFile(deps, caller, context, id);
+  const users = await usersOf(deps, context, record, seenUses(caller, context, record));
+  return { ...fileView(context.orb, record), usedIn: users.map(({ user }) => user) };
+}
+
+/** Throws 401 or 403 if the caller may change no file of the library. */
+export function requireDescribe(actor: Actor, context: OrbContext): Principal {
+  const caller = requireBrowse(actor, context);
+  if (mayDescribe(caller, context.compiled)) return caller;
+  requireAct(caller, "entries:write");
+  requireScope(actor, "update", context.orb);
+  throw refusal(actor);
+}
+
+/**
+ * Reads a file that the caller may change.
+ * @throws AppError forbidden `file_in_other_entries` if entries show the file that the caller may not change
+ */
+export async function changeableFile(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  { id, ifMatch }: FileTarget,
+): Promise<StoredFile> {
+  const caller = requireDescribe(actor, context);
+  const found = await seenFile(deps, caller, context, id);
+  if (!mayDescribeFile(caller, context.compiled, found.record)) {
+    const detail = "Entries that you may not change use this file. Ask someone who may change all of them.";
+    throw new AppError("forbidden", "file_in_other_entries", detail);
+  }
+  const revision = assetRevision(found.record.asset);
+  if (ifMatch !== undefined && ifMatch !== revision) throw revisionMismatch(revision);
+  return found;
+}
+
+/** Repeats a change of a file while entries begin to refer to it, or other requests change it. */
+export function changing<T>(
+  deps: Deps,
+  actor: Actor,
+  { orb, fence }: OrbContext,
+  change: () => Promise<T>,
+): Promise<T> {
+  requireWhole(orb, fence);
+  return counted(deps, actor, orb, () => retry({ ...ON_CONFLICT, failed: writeConflict }, change));
+}
+
+/** Stores a new version of a record, expecting the one that was read. The file then stays until it is deleted. */
+export async function storeRecord(deps: Deps, orb: string, record: FileRecord, seq: number): Promise<void> {
+  const [content, described] = recordMessages(orb, record);
+  await deps.store.batch(streams.orb(orb), [content, { ...described, expect: { seq } }]);
+}
+
+/** Changes the description of a file. @param patch a JSON Merge Patch */
+export async function updateFile(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  target: FileTarget,
+  patch: unknown,
+): Promise<FileView> {
+  return changing(deps, actor, context, async () => {
+    const { orb, compiled } = context;
+    const { record, seq } = await changeableFile(deps, actor, context, target);
+    const isImage = record.image !== undefined;
+    const change = fileChange(patch, record.asset, compiled.languages, isImage);
+    const by = { by: accountOf(actor), at: new Date(deps.clock.now()).toISOString() };
+    const next: FileRecord = {
+      ...record,
+      ...(change.name === undefined ? {} : { name: safeName(change.name) }),
+      asset: nextAsset(record.asset, change.asset, by),
+    };
+    await storeRecord(deps, orb, next, seq);
+    return fileView(orb, next);
+  });
+}
+
+/**
+ * Deletes a file that no entry has.
+ * @throws AppError conflict `file_in_use` if a revision of an entry refers to it
+ */
+export async function deleteFile(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  target: FileTarget,
+): Promise<void> {
+  const { orb } = context;
+  const erased = await changing(deps, actor, context, async () => {
+    const { record, seq } = await changeableFile(deps, actor, context, target);
+    const uses = record.entries.length;
+    if (uses > 0) {
+      const entries = uses === 1 ? "1 entry refers" : `${uses} entries refer`;
+      const detail = `${entries} to the file, also in older revisions. Replace the file, or purge the entries.`;
+      throw new AppError("conflict", "file_in_use", detail, { data: { uses } });
+    }
+    await deps.store.batch(streams.orb(orb), eraseMessages(orb, record, seq));
+    return record;
+  });
+  // If this removal fails, the sweep (the job that removes unused content) does it later.
+  deps.afterwards(removeContents(deps, orb, [erased]));
+}

@@ -1,0 +1,106 @@
+/** Lists the files of an application, those that were changed last first. */
+import type { Actor } from "../access/actor.ts";
+import { type Principal, principalIn, requireAct, requireScope } from "../access/authorize.ts";
+import { refusal } from "../access/refusals.ts";
+import type { Deps } from "../deps.ts";
+import { messagesInOrder } from "../entry/index/index.ts";
+import { nullIfMissing, type OrbContext } from "../entry/model/index.ts";
+import { mayBrowse, mayBrowseFile, requireFiles } from "../files/access.ts";
+import { accepts } from "../files/content-type.ts";
+import type { FileRecord } from "../files/record.ts";
+import { fileSubjects } from "../store/file-subjects.ts";
+import { streams } from "../store/subjects.ts";
+import { type FileView, fileView } from "./view.ts";
+
+/** Maximum records that one request reads. A page may end early after this many. */
+export const MOST_READ = 2_000;
+
+/** Which files a list has. */
+export interface FileFilter {
+  /** Words that the name, the texts, the tags or the id must contain. */
+  search?: string | undefined;
+  /** A media type, or a group of them such as `image/*`. */
+  type?: string | undefined;
+  tag?: string | undefined;
+  /** `unused`: only files that no entry has. `replaced`: only files that another one replaced. Default: no replaced ones. */
+  only?: "unused" | "replaced" | undefined;
+}
+
+export interface FileQuery extends FileFilter {
+  limit: number;
+  /** Position of the last file of the previous page. */
+  before?: number | undefined;
+}
+
+export interface FilePage {
+  items: FileView[];
+  next: number | null;
+}
+
+/**
+ * Returns the caller's rights in the library.
+ * @throws AppError 401, 403 or 404 if the caller may see no file in it
+ */
+export function requireBrowse(actor: Actor, { orb, compiled }: OrbContext): Principal {
+  requireFiles(compiled);
+  const caller = principalIn(actor, orb, compiled);
+  if (mayBrowse(caller, compiled)) return caller;
+  requireAct(caller, "entries:read");
+  requireScope(actor, "readDraft", orb);
+  throw refusal(actor);
+}
+
+const folded = (text: string) => text.normalize("NFKC").toLowerCase();
+
+function wordsOf(record: FileRecord): string {
+  const { id, name, type, asset } = record;
+  const { alt = {}, caption = {}, tags = [] } = asset ?? {};
+  return folded([id, name, type, ...Object.values(alt), ...Object.values(caption), ...tags].join("\n"));
+}
+
+/** Returns a function that tells whether a file is one of those that a filter names. */
+function matching({ search = "", type, tag, only }: FileFilter): (record: FileRecord) => boolean {
+  const words = folded(search).split(/\s+/).filter(Boolean);
+  return (record) => {
+    const { asset } = record;
+    if ((asset?.replacedBy !== undefined) !== (only === "replaced")) return false;
+    if (only === "unused" && record.entries.length > 0) return false;
+    if (type !== undefined && !accepts([type], record.type)) return false;
+    if (tag !== undefined && asset?.tags?.includes(tag) !== true) return false;
+    if (words.length === 0) return true;
+    const text = wordsOf(record);
+    return words.every((word) => text.includes(word));
+  };
+}
+
+/** Lists the files that the caller sees in the library. A page may be shorter than `limit`, although others follow. */
+export async function listFiles(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  { limit, before, ...filter }: FileQuery,
+): Promise<FilePage> {
+  const caller = requireBrowse(actor, context);
+  const { orb, compiled } = context;
+  const records = fileSubjects.records(orb);
+  const isWanted = matching(filter);
+  const newest = async () => {
+    const last = await nullIfMissing(deps.store.get(streams.orb(orb), records));
+    return last === null ? undefined : { seq: last.seq + 1, density: 0 };
+  };
+  const start = before === undefined ? undefined : { seq: before, density: 0 };
+  const items: FileView[] = [];
+  let read = 0;
+  const scan = { orb, filter: records, first: limit };
+  for await (const { messages } of messagesInOrder(deps.store, scan, true, start, newest)) {
+    for (const message of messages) {
+      read++;
+      // An empty message marks a file that was removed.
+      const record = message.size === 0 ? undefined : message.json<FileRecord>();
+      if (record !== undefined && mayBrowseFile(caller, compiled, record) && isWanted(record))
+        items.push(fileView(orb, record));
+      if (items.length === limit || read === MOST_READ) return { items, next: message.seq };
+    }
+  }
+  return { items, next: null };
+}

@@ -1,0 +1,406 @@
+/** The library of files: what it lists, who may see and change it, variants of a crop, required texts, replacement. */
+import { beforeAll, describe, expect, test } from "vitest";
+import { headerOf } from "../../shared/images/header.ts";
+import { user } from "../support/auth.ts";
+import { fileAdmin } from "../support/file-admin.ts";
+import { BLUE, jpeg, picture, png, RED } from "../support/images.ts";
+
+const { platform, token, as } = await fileAdmin();
+const ORB = "library";
+const files = `/api/${ORB}/files`;
+const managed = `/api/admin/orbs/${ORB}/files`;
+const THUMB = "w=320&h=320&fit=contain&format=webp";
+/** A user who may write articles, and one who may write only notes of their own. */
+let editor: string;
+let visitor: string;
+
+const access = (read: string, create: string, change: string) => ({
+  ...{ read: [read], create: [create], update: [change], publish: [change], delete: [change] },
+});
+
+beforeAll(async () => {
+  const image = { name: "image", type: "file", variants: [{ w: 20, h: 20, fit: "cover", format: "png" }] };
+  const made = await as("POST", "/api/admin/orbs?publish=true", {
+    id: ORB,
+    languages: ["en", "de"],
+    uses: [{ service: "access", handlers: ["passkey", "invitations"] }],
+    roles: [{ id: "writer", name: "Writers" }],
+    modules: [
+      {
+        id: "news",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "article",
+            access: access("public", "writer", "writer"),
+            fields: [
+              { name: "title", type: "string" },
+              image,
+              { name: "cover", type: "file", altRequired: true },
+              { name: "gallery", type: "file", list: true },
+              {
+                name: "parts",
+                type: "object",
+                list: true,
+                fields: [
+                  { name: "picture", type: "file", translatable: true },
+                  { name: "secret", type: "string", sensitive: true },
+                ],
+              },
+            ],
+          },
+          {
+            id: "note",
+            access: access("own", "user", "own"),
+            fields: [{ name: "paper", type: "file" }],
+          },
+        ],
+      },
+    ],
+  });
+  expect(made.status, JSON.stringify(made.body)).toBe(201);
+  editor = (await user(platform, ORB, "writer")).token;
+  visitor = (await user(platform, ORB)).token;
+});
+
+const send = (path: string, by: string, init: RequestInit = {}) =>
+  fetch(platform.origin + path, {
+    ...init,
+    headers: { ...(by === "" ? {} : { authorization: `Bearer ${by}` }), ...init.headers },
+  });
+
+async function upload(body: Uint8Array<ArrayBuffer>, name = "sun.png", by = editor): Promise<string> {
+  const answer = await send(`${files}?name=${name}`, by, { method: "POST", body });
+  expect(answer.status).toBe(201);
+  return ((await answer.json()) as { id: string }).id;
+}
+
+const JSON_TYPE = { "content-type": "application/json" };
+
+/** Reads as a visitor without an account. */
+const anyone = async (path: string) => JSON.parse(await (await send(path, "")).text());
+
+let shade = 0;
+/** Returns an image that no other test uploads. */
+const image = (width = 64, height = 32) => png(picture(width, height, RED, [++shade % 256, 1, 2, 255]));
+
+const article = async (values: object, publish = false, by = editor) => {
+  const path = `/api/${ORB}/news/article${publish ? "?publish=true" : ""}`;
+  return as("POST", path, { values }, by);
+};
+const describeOf = (id: string, by = editor) => as("GET", `${files}/${id}?describe=true`, undefined, by);
+const patch = (id: string, body: object, by = editor) => as("PATCH", `${files}/${id}`, body, by);
+const listed = async (query = "", by = editor): Promise<string[]> => {
+  const ids: string[] = [];
+  let cursor = "";
+  do {
+    const { status, body } = await as("GET", `${files}?limit=5${query}${cursor}`, undefined, by);
+    expect(status, JSON.stringify(body)).toBe(200);
+    ids.push(...body.items.map(({ id }: { id: string }) => id));
+    cursor = body.nextCursor === null ? "" : `&cursor=${body.nextCursor}`;
+  } while (cursor !== "");
+  return ids;
+};
+
+describe("the list", () => {
+  test("has all files that the caller may see, page by page, and the same for platform admins", async () => {
+    const mine: string[] = [];
+    for (let i = 0; i < 7; i++) {
+      const id = await upload(await image(), `list-${i}.png`);
+      mine.push(id);
+      if (i % 2 === 0) expect((await article({ title: `list ${i}`, image: { file: id } })).status).toBe(201);
+      else expect((await patch(id, { tags: ["listed"] })).status).toBe(200);
+    }
+    const found = await listed("&search=list-");
+    expect([...found].sort()).toEqual([...mine].sort());
+    expect(new Set(found).size).toBe(mine.length);
+    const { body } = await as("GET", `${managed}?search=list-&limit=100`);
+    expect(body.items.map(({ id }: { id: string }) => id)).toEqual(found);
+    expect(await listed("&search=LIST-3%20png")).toEqual([mine[3]]);
+    expect(await listed("&search=list-&only=unused")).toHaveLength(3);
+    expect(await listed("&search=list-&tag=listed")).toHaveLength(3);
+    expect(await listed("&search=list-&type=image/*")).toHaveLength(7);
+    expect(await listed("&search=list-&type=text/plain")).toEqual([]);
+  });
+
+  test("is closed to anonymous callers, and to users who may not read the drafts of others", async () => {
+    const id = await upload(await image(), "closed.png");
+    expect((await patch(id, {})).status).toBe(200);
+    for (const [method, path] of [
+      ["GET", files],
+      ["GET", `${files}/${id}?describe=true`],
+      ["PATCH", `${files}/${id}`],
+      ["DELETE", `${files}/${id}`],
+      ["POST", `${files}/${id}/replace`],
+    ] as const) {
+      const body = method === "GET" || method === "DELETE" ? undefined : { by: "x", unknown: true };
+      const init = body === undefined ? {} : { body: JSON.stringify(body), headers: JSON_TYPE };
+      expect((await send(path, "", { method, ...init })).status, `${method} ${path}`).toBe(401);
+      expect((await as(method, path, body, visitor)).status, `${method} ${path}`).toBe(403);
+      const twin = path.replace(files, managed).replace("?describe=true", "");
+      expect((await as(method, twin, body, editor)).status, `${method} ${twin}`).toBe(403);
+    }
+    expect((await describeOf(id)).body.tags).toEqual([]);
+    // Content of a kept file is readable for those who see it in the library only.
+    expect((await send(`${files}/${id}`, editor)).status).toBe(200);
+    expect((await send(`${files}/${id}`, visitor)).status).toBe(404);
+    expect((await send(`${files}/${id}`, "")).status).toBe(401);
+  });
+
+  test("does not show the files of entries that only their authors may read", async () => {
+    const paper = await upload(await image(), "private.png", visitor);
+    const { status } = await as(
+      "POST",
+      `/api/${ORB}/news/note`,
+      { values: { paper: { file: paper } } },
+      visitor,
+    );
+    expect(status).toBe(201);
+    expect(await listed("&search=private")).toEqual([]);
+    expect((await describeOf(paper)).status).toBe(404);
+    expect((await patch(paper, { tags: ["x"] })).status).toBe(404);
+    const { body } = await as("GET", `${managed}/${paper}`);
+    expect(body).toMatchObject({ uses: 1, usedIn: [{ schema: "note", newest: true, live: false }] });
+  });
+
+  test("does not show unused uploads of others until they are kept", async () => {
+    const id = await upload(await image(), "pending.png", visitor);
+    expect(await listed("&search=pending")).toEqual([]);
+    expect((await describeOf(id)).status).toBe(404);
+  });
+
+  test("refuses parameters that it does not know, also together with describe", async () => {
+    const id = await upload(await image());
+    for (const path of [
+      `${files}?sort=name`,
+      `${files}?limit=101`,
+      `${files}?type=image`,
+      `${files}?cursor=abc`,
+      `${files}/${id}?describe=true&w=3`,
+      `${files}/${id}?describe=yes`,
+    ])
+      expect((await as("GET", path, undefined, editor)).status, path).toBe(400);
+    expect((await as("PUT", files, {}, editor)).status).toBe(405);
+    expect((await as("PUT", `${files}/${id}`, {}, editor)).status).toBe(405);
+  });
+});
+
+describe("the description", () => {
+  test("is merged member by member, in versions that If-Match names", async () => {
+    const id = await upload(await image());
+    expect((await describeOf(id)).body).toMatchObject({ kept: false, revision: 1, uses: 0, usedIn: [] });
+    const first = await patch(id, {
+      alt: { en: "A sun", de: "Eine Sonne" },
+      tags: ["sky", " sky "],
+      focal: { x: 0.25, y: 0.123456 },
+      crop: { x: 0, y: 0, w: 0.5, h: 1 },
+      name: "x/../sunrise.png",
+    });
+    expect(first.body).toMatchObject({
+      ...{ kept: true, revision: 2, name: "sunrise.png", tags: ["sky"], caption: {} },
+      ...{ focal: { x: 0.25, y: 0.1235 }, crop: { x: 0, y: 0, w: 0.5, h: 1 } },
+    });
+    const second = await patch(id, { alt: { de: null }, focal: null, caption: { en: "At noon" } });
+    expect(second.body).toMatchObject({ alt: { en: "A sun" }, focal: null, caption: { en: "At noon" } });
+    const stale = await send(`${files}/${id}`, editor, {
+      method: "PATCH",
+      body: JSON.stringify({ tags: [] }),
+      headers: { "content-type": "application/json", "if-match": '"2"' },
+    });
+    expect(stale.status).toBe(412);
+    expect((await describeOf(id)).body).toMatchObject({ revision: 3, tags: ["sky"] });
+  });
+
+  test("reports every fault at once, and stores nothing then", async () => {
+    const id = await upload(await image());
+    const { status, body } = await patch(id, {
+      ...{ alt: { fr: "Un soleil", en: 5 }, caption: "text", tags: ["", "x".repeat(41)], title: "no" },
+      ...{ focal: { x: 2, y: 0 }, crop: { x: 0.6, y: 0, w: 0.5, h: 1 }, name: "" },
+    });
+    expect(status).toBe(422);
+    const paths = body.errors.map(({ path }: { path: string }) => path).sort();
+    expect(paths).toEqual(
+      ["/alt/en", "/alt/fr", "/caption", "/crop", "/focal", "/name", "/tags/0", "/tags/1", "/title"].sort(),
+    );
+    const text = await upload(new Uint8Array(Buffer.from("words")), "words.txt");
+    expect((await patch(text, { crop: { x: 0, y: 0, w: 1, h: 1 } })).status).toBe(422);
+    expect((await describeOf(id)).body).toMatchObject({ kept: false, revision: 1 });
+  });
+
+  test("comes with entries that expand the field, in the language of the response", async () => {
+    const id = await upload(await image());
+    await patch(id, { alt: { en: "A tree", de: "Ein Baum" }, focal: { x: 0.5, y: 0.5 } });
+    const made = await article({ title: "tree", image: { file: id }, gallery: [{ file: id }] }, true);
+    const path = `/api/${ORB}/news/article/${made.body.id}`;
+    const german = await anyone(`${path}?expand=image,gallery&locale=de`);
+    const one = { file: id, alt: "Ein Baum", caption: null, tags: [], focal: { x: 0.5, y: 0.5 }, crop: null };
+    expect(german.expand).toEqual({ image: one, gallery: [one] });
+    const all = await anyone(`${path}?expand=image&locale=*`);
+    expect(all.expand.image.alt).toEqual({ en: "A tree", de: "Ein Baum" });
+    const managedOne = await as("GET", `/api/admin/orbs/${ORB}/entries?schema=article&expand=image`);
+    expect(managedOne.status).toBe(200);
+    const tagOf = async () => (await send(`${path}?expand=image&locale=de`, "")).headers.get("etag");
+    const before = await tagOf();
+    await patch(id, { alt: { de: "Eine Linde" } });
+    expect(await tagOf()).not.toBe(before);
+  });
+});
+
+describe("variants", () => {
+  const sizeOf = async (id: string, query: string, by = editor) => {
+    const answer = await send(`${files}/${id}?${query}`, by);
+    const bytes = new Uint8Array(await answer.arrayBuffer());
+    expect(answer.status, Buffer.from(bytes).toString()).toBe(200);
+    return { header: headerOf(bytes), bytes: Buffer.from(bytes) };
+  };
+
+  test("show only the crop, around the focal point, from the change on", async () => {
+    // The upper left quarter is blue.
+    const id = await upload(await png(picture(80, 40, RED, BLUE)));
+    await article({ title: "cut", image: { file: id } });
+    const cover = "w=20&h=20&fit=cover&format=png";
+    const whole = await sizeOf(id, cover);
+    await patch(id, { focal: { x: 0, y: 0 } });
+    const left = await sizeOf(id, cover);
+    expect(left.header).toMatchObject({ width: 20, height: 20 });
+    expect(left.bytes.equals(whole.bytes)).toBe(false);
+    await patch(id, { crop: { x: 0.5, y: 0.5, w: 0.5, h: 0.5 } });
+    const right = await sizeOf(id, cover);
+    expect(right.bytes.equals(left.bytes)).toBe(false);
+    expect((await sizeOf(id, THUMB)).header).toMatchObject({ width: 40, height: 20 });
+    await patch(id, { crop: null, focal: null });
+    expect((await sizeOf(id, cover)).bytes.equals(whole.bytes)).toBe(true);
+  });
+
+  test("include a thumbnail of every image, also one without an entry", async () => {
+    const id = await upload(await jpeg(picture(640, 320, RED)));
+    expect((await sizeOf(id, THUMB)).header).toMatchObject({ format: "webp", width: 320, height: 160 });
+  });
+});
+
+describe("a text that a field requires", () => {
+  test("is required to publish, not to save, in the default language", async () => {
+    const id = await upload(await image());
+    const draft = await article({ title: "text", cover: { file: id } });
+    expect(draft.status).toBe(201);
+    const publish = () => as("POST", `/api/${ORB}/news/article/${draft.body.id}/publish`, undefined, editor);
+    const refused = await publish();
+    expect([refused.status, refused.body.errors]).toEqual([
+      422,
+      [expect.objectContaining({ path: "/values/cover", code: "alt_required" })],
+    ]);
+    await patch(id, { alt: { de: "Nur deutsch" } });
+    expect((await publish()).status).toBe(422);
+    await patch(id, { alt: { en: "Now in English" } });
+    expect((await publish()).status).toBe(200);
+    // A new file in the same write is checked too, and a file that is no image needs no text.
+    expect((await article({ cover: { file: await upload(await image()) } }, true)).status).toBe(422);
+    const words = await upload(new Uint8Array(Buffer.from("words")), "words.txt");
+    expect((await article({ cover: { file: words } }, true)).status).toBe(201);
+  });
+});
+
+describe("a replacement", () => {
+  test("writes all entries at once, and keeps older revisions", async () => {
+    const [old, next] = [await upload(await image()), await upload(await image(10, 10))];
+    await patch(old, { alt: { en: "Our logo" }, tags: ["logo"] });
+    const live = await article({ title: "live", cover: { file: old }, gallery: [{ file: old }] }, true);
+    const parts = [{ picture: { en: { file: old } }, secret: "hush" }];
+    const draft = await article({ title: "draft", parts });
+    const both = await article({ title: "both", image: { file: old } }, true);
+    const at = (id: string) => `/api/${ORB}/news/article/${id}`;
+    await as("PATCH", at(both.body.id), { values: { title: "changed" } }, editor);
+    const { status, body } = await as("POST", `${files}/${old}/replace`, { by: next }, editor);
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(body.file).toMatchObject({ id: next, uses: 3, alt: { en: "Our logo" }, tags: ["logo"] });
+    expect(body.changed.map(({ id }: { id: string }) => id).sort()).toEqual(
+      [live, draft, both].map((one) => one.body.id).sort(),
+    );
+    expect(body.left.map(({ id }: { id: string }) => id)).toEqual([both.body.id]);
+    const newest = async (id: string) =>
+      (await as("GET", `${at(id)}?revision=latest`, undefined, editor)).body;
+    expect((await anyone(at(live.body.id))).values).toMatchObject({
+      cover: { file: next, width: 10 },
+      gallery: [{ file: next }],
+    });
+    expect((await newest(draft.body.id)).values.parts[0]).toMatchObject({ picture: { file: next } });
+    const revealed = await as("GET", `/api/admin/orbs/${ORB}/entries/${draft.body.id}?reveal=true`);
+    expect(revealed.body.values.parts[0].secret).toBe("hush");
+    expect((await anyone(at(both.body.id))).values).toMatchObject({
+      title: "both",
+      image: { file: old },
+    });
+    const first = await as("GET", `${at(live.body.id)}/revisions/1`, undefined, editor);
+    expect(first.body.values.cover.file).toBe(old);
+    expect((await send(`${files}/${old}`, editor)).status).toBe(200);
+    // The old file is out of sight, and the entries that still show it are known.
+    expect(await listed()).not.toContain(old);
+    expect(await listed("&only=replaced")).toContain(old);
+    const { usedIn, replacedBy } = (await describeOf(old)).body;
+    expect(replacedBy).toBe(next);
+    expect(usedIn.filter(({ live }: { live: boolean }) => live)).toHaveLength(1);
+  });
+
+  test("changes nothing if one entry may not have the new file", async () => {
+    const [old, words] = [
+      await upload(await image()),
+      await upload(new Uint8Array(Buffer.from("words")), "words.txt"),
+    ];
+    const made = await article({ title: "one", image: { file: old } });
+    const other = await upload(await image(), "other.png", visitor);
+    expect((await as("POST", `${files}/${old}/replace`, { by: other }, editor)).status).toBe(404);
+    expect((await as("POST", `${files}/${old}/replace`, { by: old }, editor)).status).toBe(422);
+    expect((await as("POST", `${files}/${old}/replace`, { by: words, more: 1 }, editor)).status).toBe(422);
+    const path = `/api/${ORB}/news/article/${made.body.id}?revision=latest`;
+    expect((await as("GET", path, undefined, editor)).body).toMatchObject({
+      revision: 1,
+      values: { image: { file: old } },
+    });
+  });
+});
+
+describe("deletion", () => {
+  test("is refused while an entry has the file, and removes an unused one", async () => {
+    const id = await upload(await image());
+    const made = await article({ title: "used", image: { file: id } });
+    const remove = () => as("DELETE", `${files}/${id}`, undefined, editor);
+    const refused = await remove();
+    expect([refused.status, refused.body.code, refused.body.uses]).toEqual([409, "file_in_use", 1]);
+    await as("DELETE", `/api/admin/orbs/${ORB}/entries/${made.body.id}`);
+    expect((await remove()).status).toBe(409);
+    const free = await upload(await image());
+    await patch(free, { tags: ["free"] });
+    expect((await as("DELETE", `${files}/${free}`, undefined, editor)).status).toBe(204);
+    expect((await describeOf(free)).status).toBe(404);
+    expect(await listed("&tag=free")).toEqual([]);
+    expect((await article({ image: { file: free } })).status).toBe(422);
+  });
+
+  test("a kept file survives the purge of its last entry", async () => {
+    const id = await upload(await image());
+    await patch(id, { alt: { en: "Kept" } });
+    const made = await article({ title: "gone", image: { file: id } });
+    const gone = await as("DELETE", `/api/admin/orbs/${ORB}/entries/${made.body.id}?purge=true`);
+    expect(gone.status).toBe(204);
+    expect((await describeOf(id)).body).toMatchObject({ uses: 0, kept: true, alt: { en: "Kept" } });
+    const back = await article({ title: "again", image: { file: id } });
+    expect(back.status, JSON.stringify(back.body)).toBe(201);
+  });
+});
+
+test("an export and its import keep the descriptions, and kept files that no entry has", async () => {
+  const id = await upload(await image(), "exported.png");
+  const change = { alt: { en: "Exported" }, crop: { x: 0, y: 0, w: 0.5, h: 0.5 }, tags: ["out"] };
+  expect((await patch(id, change)).status).toBe(200);
+  const before = (await as("GET", `${managed}?search=exported`)).body.items;
+  const lines = await (await send(`/api/admin/orbs/${ORB}/export`, token)).text();
+  expect((await as("DELETE", `/api/admin/orbs/${ORB}`)).status).toBe(204);
+  const imported = await send("/api/admin/orbs/import", token, {
+    method: "POST",
+    body: lines,
+    headers: { "content-type": "application/x-ndjson" },
+  });
+  expect(imported.status, await imported.text()).toBeLessThan(300);
+  expect((await as("GET", `${managed}?search=exported`)).body.items).toEqual(before);
+  expect((await send(`${files}/${id}`, token)).status).toBe(200);
+});
