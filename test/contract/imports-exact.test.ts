@@ -6,6 +6,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { orbCommand } from "../support/orb-command.ts";
 import { sharedPlatform } from "../support/platform.ts";
 import { type Random, testRandom } from "../support/random.ts";
+import { TRICKY_TEXTS } from "../support/texts.ts";
 
 const LANGUAGES = ["en", "de"];
 const MARKETS = ["US", "EU"];
@@ -68,61 +69,10 @@ const document = {
   ],
 };
 
-const WORDS = [
-  ...[
-    "",
-    "'",
-    "''",
-    "null",
-    "'null",
-    "''null",
-    "=1+1",
-    "'=1",
-    "-5",
-    "+49 30",
-    "@x",
-    "\t",
-    "\r",
-    "\n",
-    "\r\n",
-  ],
-  ...[
-    "5",
-    "true",
-    "TRUE",
-    '"',
-    '""',
-    '"a"',
-    "a,b",
-    "a;b",
-    " a ",
-    "\u2028",
-    "\u2029",
-    "\uFEFF",
-    "＝1",
-    "ä",
-    "a\u0308",
-  ],
-  ...[
-    "🎉",
-    "[]",
-    "{}",
-    '{"a":1}',
-    "a\r\nb",
-    "'tis",
-    "••••••••",
-    "sep=;",
-    "\u200b",
-    "\u00a0",
-    "1e999",
-    "\\",
-    "\u001b[1m",
-  ],
-];
 const CHARACTERS = [..."ab\"',;\t\r\n =+-@\\{}[]:\u2028\u0085\u00a0é🎉\u202e\ufeff'0"];
 
 function textOf(random: Random): string {
-  if (random.below(2) === 0) return random.pick(WORDS);
+  if (random.below(2) === 0) return random.pick(TRICKY_TEXTS);
   return Array.from({ length: random.below(12) }, () => random.pick(CHARACTERS)).join("");
 }
 

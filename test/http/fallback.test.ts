@@ -6,6 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 const document = {
   id: "spoken",
@@ -54,11 +55,7 @@ beforeAll(async () => {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
 });
 
-async function send(method: string, path: string, body?: unknown) {
-  const answer = await call(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { send } = sending(() => ({ platform, token }));
 
 const soup = (values: object = ENGLISH) => send("POST", `${base}?publish=true`, { values });
 const all = async (id: string) => (await send("GET", `${base}/${id}?locale=*&revision=latest`)).values;

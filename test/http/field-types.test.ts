@@ -1,8 +1,9 @@
 /** Changes of type on a live schema: stored values, indexes and history follow without rewriting an entry. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
-import { adminToken, call as request } from "../support/auth.ts";
+import { adminToken } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -11,14 +12,7 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-const call = (method: string, path: string, body?: unknown) =>
-  request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-
-async function ok(method: string, path: string, body?: unknown) {
-  const answer = await call(method, path, body);
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { ask: call, send: ok } = sending(() => ({ platform, token }));
 
 const change = (orb: string, fields: readonly object[], query = "") =>
   call("PUT", `/api/admin/orbs/${orb}?publish=true${query}`, documentOf(orb, fields));

@@ -6,6 +6,7 @@ import { adminToken, call } from "../support/auth.ts";
 import { Follow } from "../support/live.ts";
 import { orbCommand } from "../support/orb-command.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 import { signIn } from "../support/streams.ts";
 
 const ORB = "nested";
@@ -83,11 +84,7 @@ beforeAll(async () => {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
 });
 
-async function send(method: string, path: string, body?: unknown) {
-  const answer = await call(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { send } = sending(() => ({ platform, token }));
 
 const person = async (name: string): Promise<string> =>
   (await send("POST", `/api/${ORB}/people?publish=true`, { values: { name } })).id;

@@ -3,6 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 const document = {
   id: "magazine",
@@ -90,14 +91,7 @@ beforeAll(async () => {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
 });
 
-const ask = (method: string, path: string, body?: unknown) =>
-  call(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-
-async function send(method: string, path: string, body?: unknown) {
-  const answer = await ask(method, path, body);
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { ask, send } = sending(() => ({ platform, token }));
 
 const page = (values: object, query = "?publish=true") => send("POST", `${base}${query}`, { values });
 const stored = async (id: string) => (await send("GET", `${base}/${id}?locale=*&revision=latest`)).values;

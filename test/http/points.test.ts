@@ -1,8 +1,9 @@
 /** Points, filters by distance and area, and their order, with and without an index. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { distance, type Point } from "../../shared/definition/fields/parts/geo.ts";
-import { adminToken, call } from "../support/auth.ts";
+import { adminToken } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 const document = {
   id: "atlas",
@@ -32,14 +33,7 @@ let token: string;
 const base = "/api/atlas/map";
 const BERLIN = { lat: 52.52, lon: 13.405 };
 
-const ask = (method: string, path: string, body?: unknown) =>
-  call(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-
-async function send(method: string, path: string, body?: unknown) {
-  const answer = await ask(method, path, body);
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { ask, send } = sending(() => ({ platform, token }));
 
 const spot = (name: string, place: Point, more: object = {}) =>
   send("POST", `${base}?publish=true`, {

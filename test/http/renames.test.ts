@@ -1,8 +1,9 @@
 /** Renames of fields, components, schemas and modules: stored values follow at once. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { MASK } from "../../shared/definition/document/mask.ts";
-import { adminToken, call as request } from "../support/auth.ts";
+import { adminToken } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -11,14 +12,7 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  request(platform, method, path, { token, headers, ...(body === undefined ? {} : { body }) });
-
-async function ok(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
-  const answer = await call(method, path, body, headers);
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { ask: call, send: ok } = sending(() => ({ platform, token }));
 
 const put = (id: string, document: object) =>
   ok("PUT", `/api/admin/orbs/${id}?publish=true`, { id, ...document });

@@ -2,6 +2,7 @@
 import { beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 const ORB = "journal";
 const document = {
@@ -54,14 +55,7 @@ beforeAll(async () => {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
 });
 
-const ask = (method: string, path: string, body?: unknown) =>
-  call(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
-
-async function send(method: string, path: string, body?: unknown) {
-  const answer = await ask(method, path, body);
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { ask, send } = sending(() => ({ platform, token }));
 
 const page = (values: object, query = "?publish=true") => send("POST", `${base}${query}`, { values });
 const person = async (bio: string) =>

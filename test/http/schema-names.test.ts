@@ -1,8 +1,9 @@
 /** Schemas with ids in CamelCase: every answer shows the id as written, subjects hold it in kebab-case. */
 import { beforeAll, describe, expect, test } from "vitest";
 import { streams } from "../../shared/store/subjects.ts";
-import { adminToken, call as request } from "../support/auth.ts";
+import { adminToken } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sending } from "../support/sending.ts";
 
 let platform: TestPlatform;
 let token: string;
@@ -11,14 +12,7 @@ beforeAll(async () => {
   token = await adminToken(platform);
 });
 
-const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
-  request(platform, method, path, { token, headers, ...(body === undefined ? {} : { body }) });
-
-async function ok(method: string, path: string, body?: unknown, headers?: Record<string, string>) {
-  const answer = await call(method, path, body, headers);
-  expect(answer.status, `${method} ${path} ${JSON.stringify(answer.body)}`).toBeLessThan(300);
-  return answer.body;
-}
+const { ask: call, send: ok } = sending(() => ({ platform, token }));
 
 /** An orb whose schema of variants has this id. */
 const documentOf = (orb: string, variant: string) => ({

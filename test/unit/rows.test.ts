@@ -14,6 +14,7 @@ import { cellsOfHead, openTable, rowOf } from "../../shared/rows/table.ts";
 import { decodeUtf8 } from "../../shared/rows/utf8.ts";
 import { entryCells, entryValues, headLine, type StoredEntry, tableLine } from "../../shared/rows/write.ts";
 import { testSeed } from "../support/random.ts";
+import { TRICKY_TEXTS } from "../support/texts.ts";
 
 const places = { languages: ["en", "de"], markets: ["US", "EU"] };
 const plain = FIELD_TYPE_NAMES.filter((type) => type !== "file");
@@ -77,43 +78,7 @@ async function readJson(content: string | Uint8Array, fields: readonly RowField[
   return read;
 }
 
-const tricky = fc.constantFrom(
-  ...[
-    "",
-    "'",
-    "''",
-    "null",
-    "'null",
-    "''null",
-    "=1+1",
-    "'=1",
-    "-5",
-    "+49 30",
-    "@x",
-    "\t",
-    "\r",
-    "\n",
-    "\r\n",
-  ],
-  ...[
-    "5",
-    "true",
-    "text",
-    '"',
-    '""',
-    "a,b",
-    "a;b",
-    " a ",
-    "\u2028",
-    "\u2029",
-    "\uFEFF",
-    "＝1",
-    "ä",
-    "🎉",
-    "TRUE",
-  ],
-  ...["••••••••", "[]", "{}", "a\r\nb", "\u0000", "'tis"],
-);
+const tricky = fc.constantFrom(...TRICKY_TEXTS, "\u0000");
 const text = fc.oneof(
   tricky,
   fc.string({ unit: "binary" }).filter((one) => one.isWellFormed()),
