@@ -139,6 +139,10 @@ export interface Deps {
   readOnly?: boolean;
   /** Sets the time at which the response expires even if no data changes, in milliseconds since 1970. */
   expires?: (time: number) => void;
+  /**
+   * Called for each entry that a read meets: the revision of the definition with which its newest revision was written.
+   */
+  sawDefinition?: (revision: number) => void;
   /** Time until which hooks may delay this request, in milliseconds since 1970. Default: a time limit for each write. */
   hooksUntil?: number | undefined;
 }

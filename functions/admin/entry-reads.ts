@@ -5,6 +5,7 @@ import { revealValues } from "../../shared/entry/index.ts";
 import { PAGE_SIZE } from "../../shared/entry/query/index.ts";
 import { getManaged, listManaged } from "../../shared/entry/read/index.ts";
 import { matchesTag, revisionTag, withVariant } from "../http/etag.ts";
+import { withNewest } from "../http/newest-definition.ts";
 import { type AdminPrefix, shapedRoute } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
 import {
@@ -109,27 +110,26 @@ export function entryReadRoutes(prefix: AdminPrefix) {
 
   return newRouter()
     .openapi(list, async (c) => {
-      const read = definition(c, c.req.valid("param").orbId);
-      const pinned = await pinnedItems(c, read);
-      const orb = await read;
+      const renew = () => definition(c, c.req.valid("param").orbId);
       const parameters = [...new URL(c.req.url).searchParams];
-      const { deps, pages } = await readingFrom(c.var.deps, c.var.actor, orb, c.req.query(), true);
-      return c.json(await listManaged(deps, c.var.actor, { orb, parameters, pages, pinned }), 200);
+      const page = await withNewest(c.var.deps, renew(), renew, async (read) => {
+        const pinned = await pinnedItems(c, Promise.resolve(read));
+        const orb = await read;
+        const { deps, pages } = await readingFrom(c.var.deps, c.var.actor, orb, c.req.query(), true);
+        return listManaged(deps, c.var.actor, { orb, parameters, pages, pinned });
+      });
+      return c.json(page, 200);
     })
     .openapi(one, async (c) => {
       const { orbId, entryId } = c.req.valid("param");
       const query = c.req.valid("query");
       const { revision, at, reveal } = query;
       const { actor } = c.var;
-      const orb = definition(c, orbId);
-      const items = await pinnedItems(c, orb);
-      const { deps, tag } = await readingFrom(c.var.deps, actor, orb, query, true);
-      const found = await getManaged(deps, actor, {
-        orbId,
-        orb,
-        id: entryId,
-        revision,
-        at,
+      const renew = () => definition(c, orbId);
+      const { tag, items, ...found } = await withNewest(c.var.deps, renew(), renew, async (orb) => {
+        const items = await pinnedItems(c, Promise.resolve(orb));
+        const { deps, tag } = await readingFrom(c.var.deps, actor, orb, query, true);
+        return { tag, items, ...(await getManaged(deps, actor, { orbId, orb, id: entryId, revision, at })) };
       });
       const { newest, context } = found;
       const pinned = items?.request(found.schema);
@@ -137,7 +137,7 @@ export function entryReadRoutes(prefix: AdminPrefix) {
       const etag = withVariant(withVariant(revisionTag(newest), tag?.()), shapeTag(pinned));
       c.header("etag", etag);
       if (reveal === "true") {
-        const values = await revealValues(deps, principalIn(actor, orbId, context.compiled), {
+        const values = await revealValues(c.var.deps, principalIn(actor, orbId, context.compiled), {
           ...found,
           orb: context,
         });

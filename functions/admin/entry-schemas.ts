@@ -14,7 +14,7 @@ import { definitionOf, requireTakenWith, showShape } from "../http/definition-he
 import { ifMatch, revisionTag, withVariant } from "../http/etag.ts";
 import { idempotencyOf } from "../http/idempotency.ts";
 import { FaultSchema, json, LANGUAGE, MARKET_NAME, OrbIdParam, RevisionTag } from "../http/schemas.ts";
-import { IntoChange } from "../http/within.ts";
+import { definitionIn, IntoChange } from "../http/within.ts";
 import type { AppEnv } from "../request/context.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
@@ -243,11 +243,15 @@ export async function inShape<T>(pinned: PinnedRequest | undefined, work: () => 
   }
 }
 
-/** Starts to read the application's definition. A failed read throws only where the returned promise is awaited. */
+/**
+ * Starts to read the definition with which a request reads and writes entries. A failed read throws only where the
+ * returned promise is awaited.
+ */
 export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
-  const orb = definitionFor(c.var.deps, orbId).then((found) => {
+  const { deps } = c.var;
+  const orb = definitionFor(deps, orbId).then((found) => {
     c.set("lossHeaders", lossHeaders(found?.fence?.loss));
-    return requireOrb(found);
+    return definitionIn(deps, requireOrb(found), c.req.query("change"));
   });
   orb.catch(() => undefined);
   return orb;

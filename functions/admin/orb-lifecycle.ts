@@ -7,7 +7,7 @@ import { type AdminPrefix, adminRoute } from "../http/prefixes.ts";
 import { defineRoute, type Router } from "../http/router.ts";
 import { json, OrbIdParam, Replayed, RevisionTag, WriteHeaders } from "../http/schemas.ts";
 import { changesRights } from "../middleware/origin.ts";
-import { orbAnswer } from "./orb-headers.ts";
+import { orbAnswer } from "./orb-answers.ts";
 import { DryRunFlag, ForceFlag, OrbSchema, outcome } from "./orbs-schemas.ts";
 
 export function addLifecycle(router: Router, prefix: AdminPrefix): void {

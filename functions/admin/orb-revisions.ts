@@ -22,7 +22,7 @@ import {
   wholeNumber,
 } from "../http/schemas.ts";
 import { changesRights } from "../middleware/origin.ts";
-import { orbAnswer } from "./orb-headers.ts";
+import { orbAnswer } from "./orb-answers.ts";
 import {
   DryRunFlag,
   ForceFlag,

@@ -11,7 +11,7 @@ import { readLines } from "../middleware/lines.ts";
 import { changesRights } from "../middleware/origin.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
 import { holdConnection } from "../request/context.ts";
-import { orbHeaders } from "./orb-headers.ts";
+import { orbHeaders } from "./orb-answers.ts";
 import { OrbSchema } from "./orbs-schemas.ts";
 
 const TYPE = "application/x-ndjson";

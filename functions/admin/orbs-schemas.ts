@@ -220,3 +220,11 @@ const flag = (description: string) =>
 export const PublishFlag = flag("Also publishes the new revision");
 export const DryRunFlag = flag("Reports the effects on stored entries and writes nothing");
 export const ForceFlag = flag("Removes modules and schemas even if they contain entries");
+
+export const ChangeWithin = z.string().optional().openapi({
+  description: "Id of a change set: the document as the set will leave it, for callers who may read the set",
+});
+export const ChangeInto = z.string().optional().openapi({
+  description:
+    "Id of a change set: the document goes into the set. The live one stays as it is until the set is published",
+});

@@ -1,5 +1,6 @@
 import { z } from "@hono/zod-openapi";
 import type { PlatformOperation } from "../../shared/access/credentials/index.ts";
+import { withdrawDefinition } from "../../shared/changes/proposal/index.ts";
 import { orbDocumentSchema, STATUSES } from "../../shared/definition/document/index.ts";
 import { lossHeaders } from "../../shared/definition/live-orb.ts";
 import { lossesOf } from "../../shared/discovery/losses.ts";
@@ -27,9 +28,11 @@ import {
   RevisionTag,
 } from "../http/schemas.ts";
 import { changesRights } from "../middleware/origin.ts";
-import { orbAnswer, orbHeaders } from "./orb-headers.ts";
+import { orbAnswer, orbHeaders, proposeWithin, readWithin } from "./orb-answers.ts";
 import { addLifecycle } from "./orb-lifecycle.ts";
 import {
+  ChangeInto,
+  ChangeWithin,
   ContentsSchema,
   DryRunFlag,
   ForceFlag,
@@ -46,6 +49,9 @@ export function orbRoutes(prefix: AdminPrefix) {
   if (prefix === PREFIXES[0]) router.openAPIRegistry.register("OrbDocument", orbDocumentSchema);
   addCollection(router, prefix);
   addDocument(router, prefix);
+  addWrites(router, prefix);
+  addDeletion(router, prefix);
+  addWithdrawal(router, prefix);
   addContents(router, prefix);
   addLifecycle(router, prefix);
   return router;
@@ -110,6 +116,13 @@ function addCollection(router: Router, prefix: AdminPrefix): void {
   });
 }
 
+const WriteQuery = z.strictObject({
+  publish: PublishFlag,
+  dryRun: DryRunFlag,
+  force: ForceFlag,
+  change: ChangeInto,
+});
+
 function addDocument(router: Router, prefix: AdminPrefix): void {
   const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
   const one = `${prefix}/{orbId}` as const;
@@ -128,6 +141,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
           .enum(["latest", "published"])
           .default("latest")
           .openapi({ description: "The newest revision or the live one" }),
+        change: ChangeWithin,
       }),
     },
     responses: {
@@ -137,8 +151,10 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     problems: [400, 401, 403, 404],
   });
   router.openapi(get, async (c) => {
-    const published = c.req.valid("query").revision === "published";
+    const { revision, change } = c.req.valid("query");
+    const published = revision === "published";
     const { orbId } = c.req.valid("param");
+    if (change !== undefined) return c.json(await readWithin(c, orbId, { change, revision }), 200);
     const { orb, newest, loss } = await getOrb(c.var.deps, c.var.actor, { orb: orbId, published });
     c.set("lossHeaders", lossHeaders(loss));
     const variant = [published ? "published" : [], loss === undefined ? [] : `damaged-${loss.at}`].flat();
@@ -147,6 +163,11 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     const damaged = loss === undefined ? {} : { damaged: await lossesOf(c.var.deps, orbId) };
     return c.json({ ...orbView(orb), ...damaged }, 200);
   });
+}
+
+function addWrites(router: Router, prefix: AdminPrefix): void {
+  const shared = (operation: PlatformOperation) => adminRoute(prefix, operation);
+  const one = `${prefix}/{orbId}` as const;
 
   const put = defineRoute({
     ...changesRights(shared("orbs.write")),
@@ -155,11 +176,11 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     operationId: "updateOrb",
     summary: "Update an orb",
     description:
-      "Replaces the whole document. Writes a new revision and does not change the live one, unless `publish=true`. With `dryRun=true` it writes nothing and returns the change log and the effects on stored entries.",
+      "Replaces the whole document. Writes a new revision and does not change the live one, unless `publish=true`. With `dryRun=true` it writes nothing and returns the change log and the effects on stored entries. With `change`, the document goes into a change set, and becomes live together with the set's entries.",
     request: {
       params: OrbIdParam,
       headers: IfMatch,
-      query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
+      query: WriteQuery,
       body: jsonRequest(OrbBody),
     },
     responses: {
@@ -168,10 +189,13 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     problems: [401, 403, 404, 409, 412],
   });
   router.openapi(put, async (c) => {
-    const { dryRun, ...options } = c.req.valid("query");
+    const { dryRun, change, ...options } = c.req.valid("query");
     const document = await c.req.json<unknown>();
+    const { orbId } = c.req.valid("param");
+    if (change !== undefined)
+      return c.json(await proposeWithin(c, orbId, { change, dryRun, ...options }, { document }), 200);
     const input = {
-      orb: c.req.valid("param").orbId,
+      orb: orbId,
       document,
       ifMatch: ifMatch(c.req.header("if-match")),
       ...options,
@@ -192,28 +216,34 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
     request: {
       params: OrbIdParam,
       headers: IfMatch,
-      query: z.strictObject({ publish: PublishFlag, dryRun: DryRunFlag, force: ForceFlag }),
+      query: WriteQuery,
       body: jsonRequest(OrbPatchBody),
     },
     responses: { 200: outcome(RevisionTag) },
     problems: [401, 403, 404, 409, 412],
   });
   router.openapi(patch, async (c) => {
-    const { dryRun, ...options } = c.req.valid("query");
+    const { dryRun, change, ...options } = c.req.valid("query");
+    const { orbId } = c.req.valid("param");
+    const patch = c.req.valid("json");
+    if (change !== undefined)
+      return c.json(await proposeWithin(c, orbId, { change, dryRun, ...options }, { patch }), 200);
     const input = {
-      orb: c.req.valid("param").orbId,
-      patch: c.req.valid("json"),
+      orb: orbId,
+      patch,
       ifMatch: ifMatch(c.req.header("if-match")),
       ...options,
     };
     if (dryRun === true) return c.json(await tryPatch(c.var.deps, c.var.actor, input), 200);
     return c.json(orbAnswer(c, await patchOrb(c.var.deps, c.var.actor, input)), 200);
   });
+}
 
+function addDeletion(router: Router, prefix: AdminPrefix): void {
   const remove = defineRoute({
-    ...shared("orbs.write"),
+    ...adminRoute(prefix, "orbs.write"),
     method: "delete",
-    path: one,
+    path: `${prefix}/{orbId}` as const,
     operationId: "deleteOrb",
     summary: "Delete an orb with its entries and users",
     description: "Its revisions stay readable. Repeat the request to resume a deletion that was interrupted.",
@@ -226,6 +256,31 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
       orb: c.req.valid("param").orbId,
       ifMatch: ifMatch(c.req.header("if-match")),
     });
+    return c.body(null, 204);
+  });
+}
+
+function addWithdrawal(router: Router, prefix: AdminPrefix): void {
+  const remove = defineRoute({
+    ...adminRoute(prefix, "orbs.write"),
+    method: "delete",
+    path: `${prefix}/{orbId}/changes/{changeId}/definition` as const,
+    operationId: "removeDefinitionFromChange",
+    summary: "Take the orb's document out of a change set",
+    description: "The entries of the set stay in it.",
+    request: {
+      params: OrbIdParam.extend({
+        changeId: z
+          .string()
+          .openapi({ param: { name: "changeId", in: "path" }, description: "The set's id" }),
+      }),
+    },
+    responses: { 204: { description: "Taken out" } },
+    problems: [401, 403, 404, 409, 429],
+  });
+  router.openapi(remove, async (c) => {
+    const { orbId, changeId } = c.req.valid("param");
+    await withdrawDefinition(c.var.deps, c.var.actor, { orb: orbId, set: changeId });
     return c.body(null, 204);
   });
 }

@@ -23,7 +23,7 @@ import {
   OrbIdParam,
   Replayed,
 } from "../http/schemas.ts";
-import { askingIn, IntoChange, writingTo } from "../http/within.ts";
+import { askingIn, definitionIn, IntoChange, writingTo } from "../http/within.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -91,7 +91,7 @@ export async function callBatch(
   const { items, replayed } = await writeBatch(to.deps, to.actor, {
     orbId: live.orb,
     orb: live,
-    renew: () => requireLive(c.var.deps, live.orb),
+    renew: async () => definitionIn(c.var.deps, await requireLive(c.var.deps, live.orb), query.change),
     into: to.together,
     items: itemsIn(parsed.data.do),
     routed: true,

@@ -27,6 +27,32 @@ const Field = z
   })
   .openapi("ChangeSetField");
 
+const Definition = z
+  .object({
+    revision: z.int().openapi({ description: "Number of the version within the set, for `If-Match`" }),
+    base: z.int().openapi({ description: "Revision of the live definition from which the set started" }),
+    force: z.boolean().openapi({
+      description: "Whether modules and schemas with stored entries may be removed",
+    }),
+    changedAt: z.iso.datetime(),
+    changedBy: z.string(),
+    conflict: z.boolean().openapi({
+      description: "Whether the orb has published another definition since. Write the definition again then",
+    }),
+    summary: z.array(z.string()).openapi({ example: ["added field badge (catalog/product)"] }),
+    changes: z
+      .array(
+        z.object({
+          op: z.string(),
+          path: z.string(),
+          from: z.string().optional(),
+          value: z.unknown().optional(),
+        }),
+      )
+      .openapi({ description: "JSON Patch from the live document to the proposed one" }),
+  })
+  .openapi("ChangeSetDefinition");
+
 export const Diff = listOf(
   z
     .object({
@@ -53,6 +79,10 @@ export const Diff = listOf(
     .openapi("ChangeSetEntry"),
 )
   .extend({
+    definition: Definition.nullable().openapi({
+      description:
+        "What the set changes in the orb's definition. Null if it does not, on later pages, and for callers who may not read definitions",
+    }),
     hidden: z.int().openapi({ description: "Number of entries of the page that the caller may not read" }),
   })
   .openapi("ChangeSetDiff");

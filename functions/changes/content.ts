@@ -10,6 +10,7 @@ import {
   takeOut,
   undoSets,
 } from "../../shared/changes/content/index.ts";
+import { definitionDiff } from "../../shared/changes/definition/index.ts";
 import { LONGEST } from "../../shared/changes/record/index.ts";
 import { publishedWith, reviewed } from "../../shared/changes/review/index.ts";
 import type { OrbContext } from "../../shared/entry/model/index.ts";
@@ -64,7 +65,7 @@ function addDiff(place: ChangeRoutes): void {
     method: "get",
     path: `${pathsOf(place).one}/diff` as const,
     operationId: `diffChange${suffix}`,
-    summary: "Compare the entries of a change set with those of the orb",
+    summary: "Compare a change set with the orb",
     description: "In order of the entries' ids, without the entries and fields that the caller may not read.",
     request: { params: SetParams, query: DiffQuery },
     responses: { 200: json("A page", Diff) },
@@ -76,8 +77,11 @@ function addDiff(place: ChangeRoutes): void {
     const kind = `changes-${changeId}`;
     const { context, caller } = await within(place, c);
     const input = { set: changeId, limit, after: readId(kind, cursor) };
-    const { next, ...page } = await diffSet(c.var.deps, caller, context, input);
-    return c.json({ ...page, nextCursor: writeId(kind, next) }, 200);
+    const { deps, actor } = c.var;
+    const { next, ...page } = await diffSet(deps, caller, context, input);
+    const isFirst = input.after === undefined;
+    const definition = isFirst ? await definitionDiff(deps, actor, context, changeId) : null;
+    return c.json({ ...page, definition, nextCursor: writeId(kind, next) }, 200);
   });
 }
 
@@ -91,7 +95,7 @@ function addPublication(place: ChangeRoutes): void {
     operationId: `publishChange${suffix}`,
     summary: "Publish a change set",
     description:
-      "All entries become live together, or none does. What others have changed meanwhile stays, unless it is in the same places: then 409 `change_conflict` lists these.",
+      "All entries become live together, or none does. So does the definition of the orb, if the set contains one. What others have changed meanwhile stays, unless it is in the same places: then 409 `change_conflict` lists these.",
     request: { params: SetParams, headers: IfMatch, body: jsonRequest(Publishing, false) },
     responses: { 200: json("What was published", Published, RevisionTag) },
     problems: [...OF_WRITES, 413],

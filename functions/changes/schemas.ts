@@ -166,6 +166,10 @@ export const ChangeView = z
     hash: z.string().openapi({ description: "Hash of the content. Each write into the set changes it" }),
     entries: z.int().openapi({ description: "Number of entries in the set" }),
     authors: z.array(account).openapi({ description: "Ids of the accounts that have written into the set" }),
+    definition: z.object({ revision: z.int(), base: z.int(), force: z.boolean() }).nullable().openapi({
+      description:
+        "Set if the set contains a definition of the orb: its number within the set, the live revision from which it started, and whether modules and schemas with stored entries may be removed",
+    }),
     review: z
       .array(ReviewRule)
       .openapi({ description: "The review rules of the orb that concern the entries in the set" }),
@@ -271,6 +275,7 @@ export function changeView({ set, content, rules }: ReviewedSet): z.infer<typeof
     hash: content.hash,
     entries: content.entries,
     authors: [...content.authors],
+    definition: content.definition ?? null,
     review: rules.map(({ rule: { approvals, roles, module, schema, notAuthor }, given }) => ({
       approvals,
       given,

@@ -11,6 +11,7 @@ import {
   type WritingOptions,
   writingInto,
 } from "../../shared/changes/content/index.ts";
+import { contextIn } from "../../shared/changes/definition/index.ts";
 import type { CompiledSchema } from "../../shared/definition/compile.ts";
 import { homeKey } from "../../shared/definition/document/index.ts";
 import type { Deps } from "../../shared/deps.ts";
@@ -42,6 +43,18 @@ export const IntoChange = {
  */
 export function askingIn(actor: Actor, query: Query): Actor {
   return query.change === undefined ? actor : proposing(actor);
+}
+
+/**
+ * Returns the definition with which a request reads and writes: the one that its change set proposes, or else the live
+ * one.
+ */
+export async function definitionIn<T extends OrbContext>(
+  deps: Deps,
+  live: T,
+  change: string | undefined,
+): Promise<T> {
+  return change === undefined ? live : contextIn(deps, live, change);
 }
 
 type Query = Readonly<Record<string, string | undefined>>;
@@ -179,5 +192,9 @@ export function followedIn(
   isNewest: boolean,
 ): SetOfList | undefined {
   if (change === undefined) return undefined;
-  return { id: change, open: () => readingFrom(deps, actor, orb, { change }, isNewest) };
+  return {
+    id: change,
+    open: () => readingFrom(deps, actor, orb, { change }, isNewest),
+    definition: (live) => definitionIn(deps, live, change),
+  };
 }

@@ -19,9 +19,10 @@ import { library } from "../files/library.ts";
 import { resumableDefinitions } from "../files/resumable-definitions.ts";
 import { isUpload, serveFile } from "../files/serve.ts";
 import { definitionOf } from "../http/definition-header.ts";
+import { withNewest } from "../http/newest-definition.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
-import { askingIn } from "../http/within.ts";
+import { askingIn, definitionIn } from "../http/within.ts";
 import {
   beginCaller,
   hasCredentials,
@@ -105,7 +106,7 @@ function begin(c: Context<AppEnv>, orb: string, segments: readonly string[]): Sp
   if (c.req.query("live") !== undefined) return undefined;
   // A call may have side effects, so never call a handler before the definition is confirmed.
   if (live === undefined || isHandler(live.compiled, segments)) return undefined;
-  const answer = answerBy(c, live, segments, async () => anonymous, lookAhead(c, orb));
+  const answer = serveWith(c, live, segments, async () => anonymous, lookAhead(c, orb));
   answer.catch(() => undefined);
   return { live, answer };
 }
@@ -212,16 +213,48 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   if (live === null) throw noLiveOrb();
   const own = await revisionOfToken(c, () => caller(live.compiled.usesAccess));
   if (own !== undefined) return servePinned(c, orb, segments, own);
-  return answerBy(c, live, segments, caller, last);
+  return serveWith(c, live, segments, caller, last);
 }
 
-async function answerBy(
+/** Returns the definition of a request that may be within a change set. Handlers have parameters of their own. */
+async function definitionOfRequest(
   c: Context<AppEnv>,
   live: LiveOrb,
+  segments: readonly string[],
+): Promise<LiveOrb> {
+  const change = c.req.query("change");
+  if (change === undefined || isHandler(live.compiled, segments)) return live;
+  return definitionIn(c.get("deps"), live, change);
+}
+
+/** Serves a request. Reads begin again if a newer definition was published meanwhile. */
+function serveWith(
+  c: Context<AppEnv>,
+  known: LiveOrb,
   segments: readonly string[],
   caller: (usesAccess: boolean) => Promise<Actor>,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
+  if (!isRead(c)) return answerBy(c, known, segments, caller, last);
+  const deps = c.get("deps");
+  const renew = async () => {
+    const now = await liveOrb(deps, known.orb);
+    if (now === null) throw noLiveOrb();
+    return now;
+  };
+  return withNewest(deps, known, renew, async (live, pass) =>
+    answerBy(c, await live, segments, caller, pass === 1 ? last : undefined),
+  );
+}
+
+async function answerBy(
+  c: Context<AppEnv>,
+  given: LiveOrb,
+  segments: readonly string[],
+  caller: (usesAccess: boolean) => Promise<Actor>,
+  last: Promise<number | undefined> | undefined,
+): Promise<Response> {
+  const live = await definitionOfRequest(c, given, segments);
   c.set("lossHeaders", lossHeaders(live.fence?.loss));
   const address = addressOf(live.compiled, segments);
   const { usesAccess } = live.compiled;

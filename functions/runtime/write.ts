@@ -22,7 +22,7 @@ import { asEntryFault, changeOf, warningsOf } from "../admin/entry-schemas.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf, isKeyedUpdate } from "../http/idempotency.ts";
 import { faultsOf } from "../http/problem.ts";
-import { writingTo } from "../http/within.ts";
+import { definitionIn, writingTo } from "../http/within.ts";
 import { readJson } from "../middleware/body.ts";
 import { completeResponse } from "../middleware/headers.ts";
 import type { AppEnv } from "../request/context.ts";
@@ -39,7 +39,8 @@ export async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T)
 /** Returns a function that reads the application's definition again before a retry. */
 export function renewal({ c, live, schema }: EntryRequest): () => Promise<LiveOrb> {
   return async () => {
-    const now = await requireLive(c.get("deps"), live.orb);
+    const deps = c.get("deps");
+    const now = await definitionIn(deps, await requireLive(deps, live.orb), c.req.query("change"));
     const module = now.compiled.modules.get(schema.module);
     if (module?.routed !== true || module.schemas.get(schema.id)?.subjectType !== schema.subjectType)
       throw notFound("schema");

@@ -1,5 +1,5 @@
 /** Shows the entries of a change set as lines of text. */
-import type { ChangedEntry, ChangedPart } from "../../shared/client/changes.ts";
+import type { ChangedDefinition, ChangedEntry, ChangedPart } from "../../shared/client/changes.ts";
 import { unescapeSegment } from "../../shared/kernel/faults.ts";
 import type { Context } from "./command/context.ts";
 
@@ -70,5 +70,18 @@ export function entryLines(entry: ChangedEntry, color: Color): string[] {
     color("bold", `${verb} ${module}/${schema}/${id}`),
     ...fields.flatMap((field) => field.changes.map((part) => partLine(field, part, color))),
     ...conflicts.map((pointer) => conflictLine(entry, pointer, color)),
+  ];
+}
+
+/** Returns the lines about the definition of the orb: what the set changes in it, and the conflict. */
+export function definitionLines(definition: ChangedDefinition | null, color: Color): string[] {
+  if (definition === null) return [];
+  const { summary, conflict, force } = definition;
+  const mark = color("red", "conflict");
+  return [
+    color("bold", "definition of the orb"),
+    ...summary.map((line) => `  ${line}`),
+    ...(force ? [`  ${color("yellow", "removes modules and schemas although they have entries")}`] : []),
+    ...(conflict ? [`  ${mark} The orb has published another definition. Write it into the set again.`] : []),
   ];
 }

@@ -9,7 +9,7 @@ import {
   changesOf,
   type ListedChange,
 } from "../../shared/client/changes.ts";
-import { entryLines } from "./change-diff.ts";
+import { definitionLines, entryLines } from "./change-diff.ts";
 import { CommandError, type Context } from "./command/context.ts";
 import { pagesOf } from "./command/pages.ts";
 
@@ -147,23 +147,31 @@ export async function showChange(context: Context, { orb, id }: InOrb): Promise<
   return 0;
 }
 
+type DiffPage = Awaited<ReturnType<ReturnType<typeof setsOf>["diff"]>>;
+
 /**
  * Prints every entry of a set and what it changes.
  * @returns 2 if there are conflicts in the entries that the caller may read
  */
 export async function diffChange(context: Context, { orb, id }: InOrb): Promise<number> {
-  const { items, nextCursor, pages } = await allOf<ChangedEntry, PageOf<ChangedEntry> & { hidden: number }>(
-    (page) => setsOf(context, orb).diff(id, page),
+  const { items, nextCursor, pages } = await allOf<ChangedEntry, DiffPage>((page) =>
+    setsOf(context, orb).diff(id, page),
   );
+  const definition = pages[0]?.definition ?? null;
   const hidden = pages.reduce((sum, page) => sum + page.hidden, 0);
   if (hidden > 0)
     context.note(`You may not read ${hidden} more of its entries. Their conflicts are not shown.`);
-  context.result({ items, hidden, nextCursor }, () =>
-    items.length === 0 && hidden === 0
-      ? "The change set has no entries."
-      : items.flatMap((entry) => entryLines(entry, context.color)),
+  const has = items.length > 0 || hidden > 0 || definition !== null;
+  context.result({ definition, items, hidden, nextCursor }, () =>
+    has
+      ? [
+          ...definitionLines(definition, context.color),
+          ...items.flatMap((entry) => entryLines(entry, context.color)),
+        ]
+      : "The change set has no entries.",
   );
-  return items.some(({ conflicts }) => conflicts.length > 0) ? CONFLICTS : 0;
+  const isConflict = definition?.conflict === true || items.some(({ conflicts }) => conflicts.length > 0);
+  return isConflict ? CONFLICTS : 0;
 }
 
 /** @param options.entry `module/schema/id` that the comment is about */

@@ -80,6 +80,7 @@ async function run(options: Globals, act: (context: Context) => Promise<number>)
 
 const ids = (y: Argv<Globals>, what: string) =>
   y.positional("orbs", { type: "string", array: true, default: [] as string[], describe: what });
+const CHANGE = "Id of a change set: the document that the set will publish, instead of the newest one";
 const out = { type: "string", default: "orbs.d.ts", describe: "File to write" } as const;
 
 const collectionOf = (y: Argv<Globals>) =>
@@ -136,8 +137,8 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
   .command(
     "diff [orbs..]",
     "Show what a push would change, with its effect on stored entries. Exits with 2 if something differs",
-    (y) => ids(y, "Ids; all files if missing"),
-    (args) => run(args, (context) => diff(context, args.orbs)),
+    (y) => ids(y, "Ids; all files if missing").option("change", { type: "string", describe: CHANGE }),
+    (args) => run(args, (context) => diff(context, args.orbs, args)),
   )
   .command(
     "push [orbs..]",
@@ -149,7 +150,8 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
           type: "boolean",
           default: false,
           describe: "Remove modules and schemas although they have entries",
-        }),
+        })
+        .option("change", { type: "string", describe: CHANGE }),
     (args) => run(args, (context) => push(context, args.orbs, args)),
   )
   .command(

@@ -32,11 +32,15 @@ type Difference =
   | { orb: string; state: "new" }
   | ({ orb: string; state: "different" } & Effects);
 
+const within = (change: string | undefined): Record<string, string> =>
+  change === undefined ? {} : { change };
+
 const pathOf = (id: string) => `/api/admin/orbs/${encodeURIComponent(id)}`;
 
-async function remote(context: Context, id: string): Promise<Answer | null> {
+/** @param change id of a change set: the document as the set will leave it */
+async function remote(context: Context, id: string, change?: string): Promise<Answer | null> {
   try {
-    return await manage<Answer>(context, "GET", pathOf(id));
+    return await manage<Answer>(context, "GET", pathOf(id), { query: within(change) });
   } catch (error) {
     if (isProblem(error, "orb_not_found")) return null;
     throw error;
@@ -110,12 +114,12 @@ export async function pull(context: Context, given: readonly string[]): Promise<
 }
 
 /** Compares the file of an application with the platform's newest revision. */
-export async function compare(context: Context, id: string): Promise<Difference> {
-  const [local, orb] = await Promise.all([readOrb(context.dir, id), remote(context, id)]);
+export async function compare(context: Context, id: string, change?: string): Promise<Difference> {
+  const [local, orb] = await Promise.all([readOrb(context.dir, id), remote(context, id, change)]);
   if (orb === null) return { orb: id, state: "new" };
   if (textOf(local) === textOf(documentOf(orb, id))) return { orb: id, state: "same" };
   const effects = await manage<Effects>(context, "PUT", pathOf(id), {
-    query: { dryRun: "true" },
+    query: { dryRun: "true", ...within(change) },
     body: local,
   });
   // The texts may differ only in defaults that the platform has added. Then the documents mean the same.
@@ -153,13 +157,59 @@ function linesOf(context: Context, difference: Difference): string[] {
   ];
 }
 
+/** Returns the chosen ids: one, if the command is about a change set, which belongs to one orb. */
+async function chosenFor(
+  context: Context,
+  given: readonly string[],
+  change: string | undefined,
+): Promise<string[]> {
+  const ids = await chosen(context, given);
+  if (change === undefined || ids.length === 1) return ids;
+  throw new CommandError("--change takes one orb, because a change set belongs to one. Name its id.");
+}
+
+/** Writes the file of an application into a change set. */
+async function pushInto(
+  context: Context,
+  given: readonly string[],
+  { publish, force, change }: { publish: boolean; force: boolean; change: string },
+): Promise<number> {
+  if (publish)
+    throw new CommandError("--publish has no meaning with --change. Publish the change set instead.");
+  const [id = ""] = await chosenFor(context, given, change);
+  const document = await readOrb(context.dir, id);
+  // Read the number of the version before the document, so that the push cannot overwrite a newer one.
+  const path = `${pathOf(id)}/changes/${encodeURIComponent(change)}`;
+  const set = await manage<{ definition: { revision: number } | null }>(context, "GET", path);
+  const before = await remote(context, id, change);
+  if (before === null) throw new CommandError(`The platform has no orb ${id}. Run: orb push ${id}`);
+  const changed = textOf(document) !== textOf(documentOf(before, id));
+  if (changed)
+    await manage<Answer>(context, "PUT", pathOf(id), {
+      query: { change, ...(force ? { force: "true" } : {}) },
+      body: document,
+      headers: { "if-match": `"${set.definition?.revision ?? before.revision}"` },
+    });
+  context.result({ orb: id, change, changed }, () =>
+    changed
+      ? `${id}: written into the change set. See it with: orb change diff ${id} ${change}`
+      : `${id}: no changes`,
+  );
+  return 0;
+}
+
 /**
  * Prints what a push would change, and the effects on stored entries.
  * @returns 2 if any application differs, otherwise 0
  */
-export async function diff(context: Context, given: readonly string[]): Promise<number> {
+export async function diff(
+  context: Context,
+  given: readonly string[],
+  { change }: { change?: string | undefined } = {},
+): Promise<number> {
   const differences: Difference[] = [];
-  for (const id of await chosen(context, given)) differences.push(await compare(context, id));
+  for (const id of await chosenFor(context, given, change))
+    differences.push(await compare(context, id, change));
   context.result(differences, () => differences.flatMap((each) => linesOf(context, each)));
   return differences.every(({ state }) => state === "same") ? 0 : DIFFERENT;
 }
@@ -172,8 +222,9 @@ export async function diff(context: Context, given: readonly string[]): Promise<
 export async function push(
   context: Context,
   given: readonly string[],
-  options: { publish: boolean; force: boolean },
+  options: { publish: boolean; force: boolean; change?: string | undefined },
 ): Promise<number> {
+  if (options.change !== undefined) return pushInto(context, given, { ...options, change: options.change });
   const pushed: { orb: string; revision: number; published: boolean; changed: boolean }[] = [];
   const query: Record<string, string> = {
     ...(options.publish ? { publish: "true" } : {}),

@@ -61,6 +61,8 @@ export interface ChangeSet extends ListedChange {
   entries: number;
   /** Ids of the accounts that have written into the set. */
   authors: readonly string[];
+  /** The definition of the orb in the set: its number within the set, and the live revision that it follows. */
+  definition: { revision: number; base: number; force: boolean } | null;
   /** The review rules that concern the entries in the set. */
   review: {
     /** Approvals that the rule demands, and those of the present content that count for it. */
@@ -82,6 +84,18 @@ export interface ChangedPart {
   path: string;
   /** The words of a text that has changed. */
   words?: { op: "keep" | "add" | "remove"; text: string }[];
+}
+
+/** What a set changes in the definition of the orb. Only platform admins see it. */
+export interface ChangedDefinition {
+  revision: number;
+  base: number;
+  force: boolean;
+  changedAt: string;
+  changedBy: string;
+  /** Whether the orb has published another definition since. */
+  conflict: boolean;
+  summary: readonly string[];
 }
 
 /** An entry of a set, compared with the live one. */
@@ -175,7 +189,10 @@ export interface Changes {
   /** Gives the set up. It stays readable. */
   close(target: ChangeTarget, options?: CallOptions): Promise<void>;
   /** Returns a page of the set's entries, compared with the live ones. */
-  diff(id: string, options?: PageCall): Promise<PageOf<ChangedEntry> & { hidden: number }>;
+  diff(
+    id: string,
+    options?: PageCall,
+  ): Promise<PageOf<ChangedEntry> & { hidden: number; definition: ChangedDefinition | null }>;
   /** Asks for a review. */
   review(target: ChangeTarget, options?: CallOptions): Promise<ChangeSet>;
   /**

@@ -54,6 +54,11 @@ export interface LiveOrb {
    * Schemas whose older entries are not yet in all indexes of this definition. Queries must not rely on these indexes.
    */
   pending?: readonly Home[] | undefined;
+  /**
+   * Set if a change set proposes this definition: the one that serves, the revision of the one from which it was made,
+   * and whether it gives other rights.
+   */
+  proposed?: { live: LiveOrb; base: number; changesRights: boolean } | undefined;
   /** For each schedule, the revision of the definition with which it was published. */
   scheduled?: Readonly<Record<string, number>> | undefined;
 }

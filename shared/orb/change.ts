@@ -9,6 +9,7 @@ import { orbRealm } from "../access/realms.ts";
 import { holdersOf } from "../access/users.ts";
 import { isOrbId, type OrbDocument } from "../definition/document/index.ts";
 import type { Fence, StreamLoss } from "../definition/live-orb.ts";
+import type { StoredNames } from "../definition/names/index.ts";
 import {
   type Act,
   appendRecord,
@@ -18,8 +19,10 @@ import {
   entryDefinitionOf,
   exists,
   fenceOf,
+  isAwaiting,
   isReconciled,
   liveRecord,
+  mayBeRunning,
   nextRevision,
   type OrbHead,
   type OrbOperation,
@@ -27,6 +30,7 @@ import {
   orbHead,
   requireReadable,
   requireWhole,
+  settleAwaited,
   unreadableAt,
 } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
@@ -66,7 +70,7 @@ export interface Change extends Partial<OrbRecord> {
 }
 
 /** A definition that was found to fit all stored entries. */
-interface Judged {
+export interface Judged {
   /** Sequence number of the revision before. */
   head: number;
   to: Definition & { revision: number };
@@ -82,6 +86,9 @@ interface Judged {
 export interface Attempts {
   judged?: Judged | undefined;
 }
+
+/** Attempts after which the publication of a change set with a definition is taken for crashed. */
+export const PATIENCE = 8;
 
 /** How often a change is decided again because another request has changed the application first. */
 export const ORB_CONFLICTS: RetryPolicy = { attempts: 12, after: isConflict, failed: writeConflict };
@@ -120,14 +127,32 @@ function settled<T>(work: Promise<T>): Promise<() => T> {
   );
 }
 
-async function readState(deps: Deps, orb: string): Promise<State> {
+/**
+ * @param options.waits throws Conflict while the publication of a change set with a definition may be running. Without
+ *   it, the orb is read as it is before that publication
+ * @param options.isPatient whether such a publication may go on
+ */
+async function readState(
+  deps: Deps,
+  orb: string,
+  options: { waits?: boolean; isPatient?: boolean } = {},
+): Promise<State> {
+  const { waits = false, isPatient = true } = options;
   if (!isOrbId(orb)) throw notFound("orb");
   const [head, read] = await Promise.all([orbHead(deps, orb), settled(liveRecord(deps, orb))]);
   if (!exists(head)) throw notFound("orb");
   try {
     requireReadable(orb, head.document);
     const live = read();
-    if (!isReconciled(head, live?.record ?? null)) await reconcileOrb(deps, orb, head);
+    const record = live?.record ?? null;
+    if (isAwaiting(head, record)) {
+      const isRunning = mayBeRunning(deps, head);
+      const now = await settleAwaited(deps, orb, !(isRunning && isPatient));
+      if (now?.seq !== head.seq || !isRunning) return await readState(deps, orb, options);
+      if (waits) throw new Conflict();
+      return { head, live };
+    }
+    if (!isReconciled(head, record)) await reconcileOrb(deps, orb, head);
     return { head, live };
   } catch (unreadable) {
     if (unreadableAt(unreadable) === undefined) throw unreadable;
@@ -151,9 +176,9 @@ export async function changeOrb(
   const attempts: Attempts = {};
   const claim = await orbClaim(deps, actor, target.idempotency, { ifMatch: target.ifMatch ?? null, request });
   const pauseMs = (attempt: number) => Math.random() * 20 * attempt;
-  return retry({ ...ORB_CONFLICTS, pauseMs }, async () => {
+  return retry({ ...ORB_CONFLICTS, pauseMs }, async (attempt) => {
     const [{ head, live, unreadable }, before] = await Promise.all([
-      readState(deps, target.orb),
+      readState(deps, target.orb, { waits: true, isPatient: attempt < PATIENCE }),
       orbReplay(deps, claim),
     ]);
     if (unreadable !== undefined) throw unreadable;
@@ -290,24 +315,81 @@ export async function activate(
   force: boolean,
   attempts: Attempts = {},
 ): Promise<Change> {
-  const revision = head.revision + 1;
+  const judged = await judgeOnce(deps, orb, head, { document, force }, attempts);
+  if (judged === null) return { basis: head.revision + 1 };
+  const closed = await closeFor(deps, orb, judged);
+  attempts.judged = judged;
+  return { closed, ...changeFor(judged) };
+}
+
+/** A definition that is to be activated. */
+interface Activated {
+  document: OrbDocument;
+  /** The names in stored data, if they are decided already. */
+  names?: StoredNames | undefined;
+  force: boolean;
+}
+
+/**
+ * Checks that stored entries fit the new definition, and does all work that needs no writer to wait.
+ * @param attempts of the request; they share what they have found
+ * @returns null if the stored entries follow this definition already
+ * @throws AppError conflict if they do not fit
+ */
+export async function judgeOnce(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+  wanted: Activated,
+  attempts: Attempts,
+): Promise<Judged | null> {
+  const { document } = wanted;
   const from = await entryDefinitionOf(deps, orb, head);
-  if (equal(from.document, document)) return { basis: revision };
+  if (equal(from.document, document)) return null;
   await requireUnusedRoles(deps, from.document, document);
   const kept = attempts.judged;
   attempts.judged = undefined;
   const judged =
     kept?.head === head.seq && equal(kept.to.document, document)
       ? { ...kept, before: kept.before && { ...kept.before, ...(await stateNow(deps, orb)) } }
-      : await judge(deps, orb, head, from, document, force);
-  const { to, plan, work, before } = judged;
+      : await judge(deps, orb, head, from, wanted);
+  const { to, plan, before } = judged;
   if (before !== null) await catchUp(deps, orb, to, before, plan);
-  const closed = before === null ? undefined : await close(deps, orb, to, before, plan);
-  attempts.judged = judged;
+  return judged;
+}
+
+/** Blocks writes of entries, if one could make the check of the stored entries wrong. */
+export async function closeFor(
+  deps: Deps,
+  orb: string,
+  { to, plan, before }: Judged,
+): Promise<Closed | undefined> {
+  return before === null ? undefined : close(deps, orb, to, before, plan);
+}
+
+/** Returns what the revision of an activated definition contains. */
+export function changeFor({ to, plan, work }: Judged) {
   const retired = plan.retired.length === 0 ? undefined : plan.retired;
-  const change = { closed, basis: revision, retired, names: to.names };
+  const change = { basis: to.revision, retired, names: to.names };
   const isIdle = Object.values(work).every((list: unknown[]) => list.length === 0);
   return isIdle ? change : { ...change, work };
+}
+
+/**
+ * Does the work that follows the publication of a definition together with a change set. The set is published, so a
+ * failure is only logged, and the work repeated.
+ */
+export async function followPublication(deps: Deps, orb: string): Promise<void> {
+  try {
+    const head = await settleAwaited(deps, orb, false);
+    if (head !== null) await reconcileOrb(deps, orb, head);
+  } catch (error) {
+    deps.afterwards(finishLater(deps, orb));
+    deps.log.warn("the publication of a definition is not finished yet; the work is repeated", {
+      orb,
+      error: String(error),
+    });
+  }
 }
 
 /** Checks all stored entries against the new definition, and does the work that precedes it. */
@@ -316,11 +398,10 @@ async function judge(
   orb: string,
   head: ExistingOrb,
   from: Definition & { revision: number },
-  document: OrbDocument,
-  force: boolean,
+  { document, names: decided, force }: Activated,
 ): Promise<Judged> {
   const revision = head.revision + 1;
-  const names = await namesFor(deps, orb, document, from);
+  const names = decided ?? (await namesFor(deps, orb, document, from));
   const to = { document, names };
   const before = await beforeJudging(deps, orb, from, to);
   const plan = await planChange(deps, orb, from, to, {

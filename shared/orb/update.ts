@@ -178,7 +178,8 @@ function replace(
   });
 }
 
-async function soundDocument(deps: Deps, head: ExistingOrb, sent: unknown): Promise<OrbDocument> {
+/** Checks a document that a client has sent. @param head the revision that it replaces */
+export async function soundDocument(deps: Deps, head: ExistingOrb, sent: unknown): Promise<OrbDocument> {
   const { input, faults } = withoutState(sent, head);
   const { id } = head.document;
   if (

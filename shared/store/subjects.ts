@@ -230,6 +230,11 @@ export const subjects = {
   changeOrder: (orb: string) => `${token(orb, "orb")}._change.order`,
   /** The list of what a change set contains. Every write into the set replaces it. */
   changeContent: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.content`,
+  /** The definition that a change set contains. */
+  changeDefinition: (orb: string, set: string) =>
+    `${token(orb, "orb")}._change.${token(set, "change")}.definition`,
+  /** The last message of the batch that publishes a definition together with a change set. */
+  changeDecided: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.decided`,
   /** Says when a change set is to be published. Removed by the process that finds it published, or no longer scheduled. */
   changeDue: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.due`,
   changesDue: (orb: string) => `${token(orb, "orb")}._change.*.due`,

@@ -186,6 +186,8 @@ export interface Subscription {
 export interface Store {
   /** Whether this store keeps entries and definitions in memory. */
   readonly isCached?: boolean;
+  /** Waits until reads from memory show what the broker had stored at a sequence number. Only if {@link isCached}. */
+  reached?(stream: string, seq: number): Promise<void>;
   /** Reads the last message that matches a subject, or null. Wildcards are allowed. */
   get(stream: string, subject: string, options?: ReadOptions): Promise<StoredMessage | null>;
   getSeq(stream: string, seq: number, options?: ReadOptions): Promise<StoredMessage | null>;

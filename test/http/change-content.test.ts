@@ -360,8 +360,8 @@ describe("a write with ?change", () => {
       await as(people.editor, "POST", `${pages}/${id}/revisions/1/restore?${within}`),
       await as(people.editor, "GET", `${pages}/${id}/revisions?${within}`),
       await as(root, "DELETE", `/api/admin/orbs/sets/entries/${id}?purge=true&${within}`),
-      await as(root, "GET", `/api/admin/orbs/sets?${within}`),
-      await as(root, "PUT", `/api/admin/orbs/sets?${within}`, DOCUMENT),
+      await as(root, "GET", `/api/admin/orbs/sets?revision=published&${within}`),
+      await as(root, "PUT", `/api/admin/orbs/sets?publish=true&${within}`, DOCUMENT),
     ];
     expect(refusals.map(({ status }) => status)).toEqual(refusals.map(() => 400));
     expect((await as(people.editor, "PATCH", `${pages}/${id}?change=none`, { values: {} })).body.code).toBe(

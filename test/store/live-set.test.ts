@@ -1,8 +1,9 @@
 /** Live lists within a change set take turns in reading their lists again. */
 import { expect, it } from "vitest";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { createEntry } from "../../shared/entry/index.ts";
-import { LiveLists, serveLiveList } from "../../shared/streams/live/serve.ts";
-import { Hub } from "../../shared/streams/read/hub.ts";
+import { LiveLists, serveLiveList } from "../../shared/streams/live/index.ts";
+import { Hub } from "../../shared/streams/read/index.ts";
 import { admin } from "../support/entries.ts";
 import { listedItems } from "../support/listed-items.ts";
 import { until } from "../support/races.ts";
@@ -28,6 +29,7 @@ it("reads a few lists of a user at the same time, whatever the number of clients
       reading--;
       return { deps };
     },
+    definition: async (live: LiveOrb) => live,
   };
   const followed = Array.from({ length: FOLLOWERS }, () => ({ upserts: 0, isReady: false }));
   try {

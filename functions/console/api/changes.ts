@@ -66,6 +66,17 @@ export interface ChangeSet extends ListedChange {
   /** Ids of the accounts that have written into the set. */
   authors: readonly string[];
   review: readonly ReviewRule[];
+  /** Null unless the set contains a definition of the orb. */
+  definition: { revision: number } | null;
+}
+
+/** What a set changes in the definition of the orb. */
+export interface DefinitionDiff {
+  /** Whether modules and schemas with stored entries may be removed. */
+  force: boolean;
+  /** Whether the orb has published another definition since. */
+  conflict: boolean;
+  summary: readonly string[];
 }
 
 export type ChangeAct = "publish" | "unpublish" | "archive" | "restore" | "delete";
@@ -102,6 +113,8 @@ export interface EntryDiff {
 export interface DiffPage extends Page<EntryDiff> {
   /** Number of entries of the page that the caller may not read. */
   hidden: number;
+  /** Null if the set changes none, on later pages, and for callers who may not read definitions. */
+  definition: DefinitionDiff | null;
 }
 
 export interface ChangeComment {

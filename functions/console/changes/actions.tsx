@@ -238,7 +238,8 @@ export function SetActions(props: ActionsProps) {
   const active = isActive(set);
   const inReview = state === "IN_REVIEW" || state === "APPROVED";
   const mayReject = inReview || state === "SCHEDULED";
-  const isReady = set.entries > 0 && set.review.every(({ approvals, given }) => given >= approvals);
+  const isEmpty = set.entries === 0 && set.definition === null;
+  const isReady = !isEmpty && set.review.every(({ approvals, given }) => given >= approvals);
   const more = menuOf(set, rights, { ...steps, ask: setAsking });
   return (
     <>
@@ -252,7 +253,7 @@ export function SetActions(props: ActionsProps) {
           kind={isReady ? "primary" : "plain"}
           icon="send"
           busy={busy === "publish"}
-          disabled={set.entries === 0}
+          disabled={isEmpty}
           onClick={steps.publish}
         >
           {t("changes.publish")}
@@ -263,7 +264,7 @@ export function SetActions(props: ActionsProps) {
           kind={isReady && rights.publish ? "plain" : "primary"}
           icon="eye"
           busy={busy === "review"}
-          disabled={set.entries === 0}
+          disabled={isEmpty}
           onClick={steps.review}
         >
           {t("changes.askReview")}

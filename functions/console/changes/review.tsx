@@ -4,6 +4,7 @@ import type { Caller } from "../api/caller.ts";
 import {
   type ChangeSet,
   type ChangesPlace,
+  type DefinitionDiff,
   diffChange,
   type EntryDiff,
   isActive,
@@ -24,6 +25,7 @@ import { Empty, Shows } from "../ui/states.tsx";
 import { Time } from "../ui/time.tsx";
 import { SetActions } from "./actions.tsx";
 import { Comments, type Discussion, useDiscussion } from "./comments.tsx";
+import { SetDefinition } from "./definition.tsx";
 import { ActBadge, Entry, headingOf, useEntryName } from "./entry.tsx";
 import { Author, SetState } from "./parts.tsx";
 import { rightsIn, type SetRights, useInOrb } from "./place.ts";
@@ -40,6 +42,7 @@ interface Review {
   /** Number of entries that the caller may not read. */
   hidden: number;
   hasMore: boolean;
+  definition: DefinitionDiff | null;
 }
 
 /** Reads of a set that other accounts keep changing. */
@@ -75,14 +78,16 @@ async function readCompared(
   const items: EntryDiff[] = [];
   let hidden = 0;
   let cursor: string | null = null;
+  let definition: DefinitionDiff | null = null;
   for (let page = 0; page < pages; page++) {
     const found = await diffChange(place, id, { limit: PAGE, cursor: cursor ?? undefined }, signal);
     items.push(...found.items);
     hidden += found.hidden;
+    definition ??= found.definition;
     cursor = found.nextCursor;
     if (cursor === null) break;
   }
-  return { items, hidden, hasMore: cursor !== null };
+  return { items, hidden, hasMore: cursor !== null, definition };
 }
 
 /** Reads the review. While more pages load, the earlier ones stay visible. */
@@ -252,6 +257,7 @@ function Entries({
 }) {
   useReviewKeys();
   const mayWrite = rights.write && isActive(set);
+  if (set.entries === 0 && set.definition !== null) return null;
   if (set.entries === 0)
     return (
       <Empty icon="gitPullRequest" title={t("changes.empty")}>
@@ -338,6 +344,7 @@ function Reviewing({
               </Shows>
             </section>
             <h2 class="change-heading">{t("changes.changes")}</h2>
+            <SetDefinition set={shown.set} diff={shown.definition} />
             <Entries
               {...{ place, orb, discussion, more }}
               review={shown}

@@ -1,8 +1,11 @@
 /** The attempts of one publication: they charge each entry once, and know which batch they have sent. */
 import { type Actor, actorId } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
+import { Refusals, type Together } from "../../entry/batch/index.ts";
 import { type EntrySnapshot, type OrbContext, schemaOf } from "../../entry/model/index.ts";
-import type { Fault } from "../../kernel/errors.ts";
+import type { Plan } from "../../entry/write/index.ts";
+import { AppError, type Fault } from "../../kernel/errors.ts";
+import type { Attempts as DefinitionAttempts } from "../../orb/change.ts";
 import { ofOneWrite, releaseGuess } from "../../quotas/guesses.ts";
 import type { ChangeSet } from "../record/index.ts";
 import { addressOfItem, type Content, type VersionAct } from "./content.ts";
@@ -23,6 +26,8 @@ type Publication = NonNullable<ChangeSet["published"]>;
 export class Attempts {
   readonly #deps: Deps;
   readonly #known = new Map<string, Deps>();
+  /** What the attempts have found about the definition of the set. */
+  readonly definition: DefinitionAttempts = {};
   #refused: ReadonlyMap<string, unknown> = new Map();
   /** The publication that an attempt has sent to the broker. Its acknowledgement may have been lost. */
   sent: Publication | undefined;
@@ -81,4 +86,49 @@ export function entriesIn({ orb, compiled }: OrbContext, { items }: Content): Pu
     const { revision } = item.done;
     return [{ module, schema: name, id: item.id, revision, status: STATUS_AFTER[item.act] }];
   });
+}
+
+/** Collects why entries cannot be published, and tells them all. */
+export class Reasons extends Refusals {
+  readonly #placed: readonly Pick<Together, "schema" | "id">[];
+
+  constructor(placed: readonly Pick<Together, "schema" | "id">[]) {
+    super();
+    this.#placed = placed;
+  }
+
+  override throwAny(): void {
+    const found = [...this.all].sort(([a], [b]) => a - b);
+    const [first] = found;
+    if (first === undefined) return;
+    const errors = found.flatMap(([index, error]) => {
+      const placed = this.#placed[index];
+      const path = `/${placed?.schema.module}/${placed?.schema.id}/${placed?.id}`;
+      const { code, detail: message, errors: faults = [] } = error;
+      if (faults.length === 0) return [{ path, code, message }];
+      return faults.map((fault) => ({ ...fault, path: path + fault.path }));
+    });
+    const [, { kind, code, detail, data, retryAfter, cause }] = first;
+    const isConflict = found.every(([, error]) => error.code === "change_conflict");
+    const refused = found.length === 1 ? "an entry is" : `${found.length} entries are`;
+    const text = isConflict
+      ? `Nothing was published. ${detail}`
+      : `Nothing was published, because ${refused} refused. ${detail}`;
+    throw new AppError(kind, code, text, { errors, data, retryAfter, cause });
+  }
+}
+
+/** Returns what a publication has written of an entry. */
+export function entryIn(
+  { warnings }: Plan,
+  { module, schema, id, revision, status }: EntrySnapshot,
+): PublishedEntry {
+  return {
+    module,
+    schema,
+    id,
+    revision,
+    status,
+    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
+  };
 }

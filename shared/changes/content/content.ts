@@ -12,6 +12,7 @@ import {
   subjects,
 } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
+import type { DefinitionItem } from "../definition/index.ts";
 import type { SetContent } from "../record/index.ts";
 
 /** What the publication of a set does with an entry. `publish` also creates an entry, or restores an archived one. */
@@ -58,6 +59,8 @@ export interface Content {
    * not in the set at its publication, they can be taken back later.
    */
   takes?: readonly string[];
+  /** The definition of the orb that the set proposes. */
+  definition?: DefinitionItem;
 }
 
 /** The content of a set, and the sequence number of its message: 0 if nothing was written into the set yet. */
@@ -103,10 +106,11 @@ export function addressOfItem(orb: string, { type, schema, id }: Item): EntryAdd
   return { orb, ...parsedHome(type, schema), id };
 }
 
-/** Returns a hash of all pending versions. Two sets with the same versions have the same hash. */
-export function contentHash({ items }: Content): Promise<string> {
+/** Returns a hash of all that a set proposes. Two sets with the same versions have the same hash. */
+export function contentHash({ items, definition }: Content): Promise<string> {
   const parts = items.map(({ type, schema, id, act, hash }) => [type, schema, id, act, hash]);
-  return sha256(JSON.stringify(parts.sort(([, , a = ""], [, , b = ""]) => (a < b ? -1 : 1))));
+  const sorted = parts.sort(([, , a = ""], [, , b = ""]) => (a < b ? -1 : 1));
+  return sha256(JSON.stringify(definition === undefined ? sorted : [...sorted, definition.hash]));
 }
 
 /** Returns what a review needs to know of the content of a set. */
@@ -119,6 +123,12 @@ export async function contentOf(
   return { ...(await summaryOf(context, content)), seq };
 }
 
+const definitionOf = ({ revision, base, force }: DefinitionItem) => ({
+  revision,
+  base,
+  force: force === true,
+});
+
 export async function summaryOf({ compiled }: OrbContext, content: Content): Promise<SetContent> {
   const found = content.items.map((item) => compiled.byHome.get(homeKey(item)));
   const schemas = new Map(
@@ -129,5 +139,6 @@ export async function summaryOf({ compiled }: OrbContext, content: Content): Pro
     entries: content.items.length,
     schemas: [...schemas.keys()].map(({ module, id }) => ({ module, schema: id })),
     authors: content.authors,
+    definition: content.definition === undefined ? undefined : definitionOf(content.definition),
   };
 }

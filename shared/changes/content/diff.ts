@@ -20,8 +20,9 @@ import {
 import { equal } from "../../kernel/json.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
+import { contextIn, keepingRemoved } from "../definition/index.ts";
 import { type ChangeSet, requireReadable, requireSet } from "../record/index.ts";
-import { type Item, readContent, SHOWN_BYTES, type VersionAct } from "./content.ts";
+import { type Content, type Item, readContent, SHOWN_BYTES, type VersionAct } from "./content.ts";
 import { baseOf, currentOf, mergeContent, movedAt } from "./publication.ts";
 import { readVersions } from "./publish.ts";
 import type { Version } from "./version.ts";
@@ -92,20 +93,21 @@ export async function diffSet(
     readContent(deps, context.orb, id),
   ]);
   requireReadable(caller, context.compiled, record.set);
+  const within = await withinOf(deps, context, id, content);
   const rest = content.items.filter((item) => item.id > after).sort((a, b) => (a.id < b.id ? -1 : 1));
   const page = rest.slice(0, limit);
   const budget = new ReadBudget(SHOWN_BYTES);
-  const versions = await readVersions(deps, context, id, page, budget);
+  const versions = await readVersions(deps, within, id, page, budget);
   const items: EntryDiff[] = [];
   const doneOf = new Map(page.map((item) => [item.id, item]));
   for (const version of versions) {
     const item = doneOf.get(version.address.id);
-    if (item !== undefined && isReadable(caller, context, version))
+    if (item !== undefined && isReadable(caller, within, version))
       items.push(
         await diffOf(
           { ...deps, store: budget.charging(deps.store) },
           caller,
-          context,
+          within,
           record.set,
           version,
           item,
@@ -119,6 +121,18 @@ export async function diffSet(
     next: more ? last.id : null,
     hidden: page.length - items.length,
   };
+}
+
+/** Returns the definition with which the versions of a set were written. It keeps the schemas that the set removes. */
+async function withinOf(
+  deps: Deps,
+  context: OrbContext,
+  set: string,
+  { definition }: Content,
+): Promise<OrbContext> {
+  if (definition === undefined) return context;
+  const within = await contextIn(deps, context, set);
+  return { ...within, compiled: keepingRemoved(context.compiled, within.compiled) };
 }
 
 function isReadable(caller: Principal, { compiled }: OrbContext, { address, head }: Version): boolean {

@@ -1,4 +1,4 @@
-export { contentOf, type Item, type ReadContent } from "./content.ts";
+export { contentMessage, contentOf, type Item, type ReadContent, readContent } from "./content.ts";
 export { diffSet } from "./diff.ts";
 export { publishSet, requireEach } from "./publish.ts";
 export { rebaseEntry } from "./rebase.ts";

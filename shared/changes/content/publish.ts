@@ -1,18 +1,18 @@
 /** Publishes a change set: all of its entries at one sequence number, or nothing and the reasons. */
 import { type Actor, actorId, tokenIdOf } from "../../access/actor.ts";
 import { audit } from "../../access/audit.ts";
-import { isOwn, type Principal, principalIn, requireMay } from "../../access/authorize.ts";
+import { isOwn, type Principal, principalIn, requireMay, requireOperator } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import {
   type AdmittedChange,
   Planning,
   type PlanningOptions,
-  Refusals,
   type Together,
 } from "../../entry/batch/index.ts";
 import { inBatches } from "../../entry/index/index.ts";
 import {
   type EntrySnapshot,
+  type EntryWrite,
   effective,
   namedEntry,
   type OrbContext,
@@ -36,6 +36,7 @@ import { ReadBudget } from "../../store/budget.ts";
 import { isUnsure } from "../../store/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, LARGE_BATCH_LIMIT } from "../../store/types.ts";
+import { contextIn, prepareRelease, type Release } from "../definition/index.ts";
 import {
   type ChangeSet,
   findSet,
@@ -51,7 +52,7 @@ import {
   setMessage,
   takenBackBy,
 } from "../record/index.ts";
-import { Attempts, entriesIn, type PublishedEntry } from "./attempts.ts";
+import { Attempts, entriesIn, entryIn, type PublishedEntry, Reasons } from "./attempts.ts";
 import {
   addressOfItem,
   type Before,
@@ -98,36 +99,6 @@ interface Placed extends Together {
   version: Version;
 }
 
-/** Collects why entries cannot be published, and tells them all. */
-class Reasons extends Refusals {
-  readonly #placed: readonly Placed[];
-
-  constructor(placed: readonly Placed[]) {
-    super();
-    this.#placed = placed;
-  }
-
-  override throwAny(): void {
-    const found = [...this.all].sort(([a], [b]) => a - b);
-    const [first] = found;
-    if (first === undefined) return;
-    const errors = found.flatMap(([index, error]) => {
-      const placed = this.#placed[index];
-      const path = `/${placed?.schema.module}/${placed?.schema.id}/${placed?.id}`;
-      const { code, detail: message, errors: faults = [] } = error;
-      if (faults.length === 0) return [{ path, code, message }];
-      return faults.map((fault) => ({ ...fault, path: path + fault.path }));
-    });
-    const [, { kind, code, detail, data, retryAfter, cause }] = first;
-    const isConflict = found.every(([, error]) => error.code === "change_conflict");
-    const refused = found.length === 1 ? "an entry is" : `${found.length} entries are`;
-    const text = isConflict
-      ? `Nothing was published. ${detail}`
-      : `Nothing was published, because ${refused} refused. ${detail}`;
-    throw new AppError(kind, code, text, { errors, data, retryAfter, cause });
-  }
-}
-
 /** Reads all versions of a set, in order of their ids, and so in the order in which new entries were proposed. */
 export async function readVersions(
   deps: Deps,
@@ -157,9 +128,11 @@ export async function requireEach(
   caller: Principal,
   { id }: ChangeSet,
 ): Promise<void> {
-  const { items } = (await readContent(deps, context.orb, id)).content;
-  for (const { address, act, head } of await readVersions(deps, context, id, items)) {
-    const schema = schemaOf(context.compiled, address);
+  const { items, definition } = (await readContent(deps, context.orb, id)).content;
+  if (definition !== undefined) requireOperator(caller.actor, "orbs.write", context.orb);
+  const within = definition === undefined ? context : await contextIn(deps, context, id);
+  for (const { address, act, head } of await readVersions(deps, within, id, items)) {
+    const schema = schemaOf(within.compiled, address) ?? schemaOf(context.compiled, address);
     if (schema === undefined) throw schemaGone(address.schema);
     const own = isOwn(caller.actor, head.createdBy);
     for (const operation of ACTS[act]) requireMay(caller, operation, { access: schema.access, own });
@@ -252,11 +225,19 @@ function beforeOf(
   return { status, revision: publishedRevision, seq: publishedSeq };
 }
 
-function placedIn(attempts: Attempts, { compiled }: OrbContext, versions: readonly Version[]): Placed[] {
+/** @param after the definition as it will be, if the set publishes one */
+function placedIn(
+  attempts: Attempts,
+  { compiled }: OrbContext,
+  versions: readonly Version[],
+  after = compiled,
+): Placed[] {
   return versions.map((version, index) => {
     const { address } = version;
     const schema = schemaOf(compiled, address);
-    if (schema === undefined) throw schemaGone(address.schema);
+    // Only a deletion may concern a schema that the definition of the set removes.
+    const isGone = version.act !== "delete" && schemaOf(after, address) === undefined;
+    if (schema === undefined || isGone) throw schemaGone(address.schema);
     const act = version.act === "delete" || version.act === "archive" ? "delete" : "update";
     return { index, act, schema, id: address.id, version, deps: attempts.depsOf(address.id) };
   });
@@ -375,40 +356,30 @@ async function publishOnce(
   attempt: number,
 ): Promise<Published> {
   const { orb, compiled } = context;
-  const { set, seq } = record;
+  const { set } = record;
   const caller = principalIn(actor, orb, compiled);
   requireReadable(caller, compiled, set);
   requireSome(caller, compiled, "changes.publish");
   requirePublishable(compiled, set, summary);
-  if (content.content.items.length === 0) throw nothingToPublish();
-  const versions = await readVersions(deps, context, set.id, content.content.items);
-  await requireAll(deps, context, set.id, content, versions);
-  const placed = placedIn(attempts, context, versions);
+  const { items, definition: item } = content.content;
+  if (items.length === 0 && item === undefined) throw nothingToPublish();
+  const found = { set: set.id, attempt, attempts: attempts.definition };
+  const release =
+    item === undefined ? undefined : await prepareRelease(deps, actor, context, { ...found, item });
+  const target = release?.context ?? context;
+  const versions = await readVersions(deps, target, set.id, items);
+  await requireAll(deps, target, set.id, content, versions);
+  const placed = placedIn(attempts, target, versions, release?.compiled);
   const refusals = new Reasons(placed);
-  const options = { refusals, attempt, budget: new ReadBudget(READ_BYTES), set };
-  const planning = new SetPlanning(deps, caller, context, placed, options);
+  const budget = new ReadBudget(READ_BYTES);
+  const options = { refusals, attempt, budget, set, reserves: release !== undefined };
+  const publisher = release === undefined ? caller : principalIn(actor, orb, target.compiled);
+  const planning = new SetPlanning(deps, publisher, target, placed, options);
   try {
     const planned = await planning.run();
-    const { hash } = summary;
-    const token = tokenIdOf(actor);
-    const by = { by: actorId(actor), ...(token === undefined ? {} : { token }) };
-    const published = { ...by, at: new Date(deps.clock.now()).toISOString(), hash };
-    const next = nextSet(deps, actor, set, "publish", { published, plan: undefined, refused: undefined });
-    const writes = planned.map(({ write }) => write);
-    const revisions = new Map(writes.map((write) => [write.address.id, madeIn(newestIn(write))]));
-    const done = finished(content.content, revisions, planning.before);
-    const more: Append[] = [
-      setMessage(orb, next, seq),
-      contentMessage(orb, set.id, done, content.seq),
-      ...(await takenBack(deps, actor, orb, set, content.content)),
-    ];
-    attempts.sent = published;
-    attempts.isUnsure = false;
-    const together = { messages: LARGE_BATCH_LIMIT, tooMany, isWhole: true };
-    await commitTogether(deps, context, writes, more, together).catch((error: unknown) => {
-      attempts.isUnsure = isUnsure(error);
-      throw error;
-    });
+    const { before } = planning;
+    const own = { record, content, summary, attempts };
+    const next = await committed(deps, actor, target, own, { planned, before, release });
     for (const { plan } of planned) await plan.committed?.(deps);
     return {
       set: next,
@@ -418,6 +389,61 @@ async function publishOnce(
   } finally {
     attempts.refuse(new Map([...refusals.all].map(([index, error]) => [placed[index]?.id ?? "", error])));
   }
+}
+
+/** What the entries of a set become. */
+interface Decided {
+  planned: readonly { plan: Plan; write: EntryWrite }[];
+  before: ReadonlyMap<string, Before | null>;
+  release: Release | undefined;
+}
+
+/** Commits the publication of a set in one batch. Returns the published set. */
+async function committed(
+  deps: Deps,
+  actor: Actor,
+  target: OrbContext,
+  { record: { set, seq }, content: { content, seq: contentSeq }, summary: { hash }, attempts }: Attempt,
+  { planned, before, release }: Decided,
+): Promise<ChangeSet> {
+  const { orb } = target;
+  const token = tokenIdOf(actor);
+  const by = { by: actorId(actor), ...(token === undefined ? {} : { token }) };
+  const published = { ...by, at: new Date(deps.clock.now()).toISOString(), hash };
+  const next = nextSet(deps, actor, set, "publish", { published, plan: undefined, refused: undefined });
+  const writes = planned.map(({ write }) => write);
+  const revisions = new Map(writes.map((write) => [write.address.id, madeIn(newestIn(write))]));
+  const { definition } = content;
+  const done = {
+    ...finished(content, revisions, before),
+    ...(definition === undefined || release === undefined ? {} : { definition: release.done(definition) }),
+  };
+  const more: Append[] = [
+    setMessage(orb, next, seq),
+    contentMessage(orb, set.id, done, contentSeq),
+    ...(await takenBack(deps, actor, orb, set, content)),
+  ];
+  const commit = async (last?: readonly Append[]) => {
+    attempts.sent = published;
+    attempts.isUnsure = false;
+    const together = { messages: LARGE_BATCH_LIMIT, tooMany, isWhole: true, last };
+    await commitTogether(deps, target, writes, more, together).catch((error: unknown) => {
+      attempts.isUnsure = isUnsure(error);
+      throw error;
+    });
+  };
+  if (release === undefined) {
+    await commit();
+    return next;
+  }
+  try {
+    await commit(await release.begin());
+  } catch (error) {
+    await release.giveUp();
+    throw error;
+  }
+  await release.finish();
+  return next;
 }
 
 /** Returns the number of the revision that a publication makes. A draft may follow it. */
@@ -449,20 +475,6 @@ async function takenBack(
     messages.push(setMessage(orb, next, found.seq));
   }
   return messages;
-}
-
-function entryIn(
-  { warnings }: Plan,
-  { module, schema, id, revision, status }: EntrySnapshot,
-): PublishedEntry {
-  return {
-    module,
-    schema,
-    id,
-    revision,
-    status,
-    ...(warnings.length === 0 ? {} : { warnings: [...warnings] }),
-  };
 }
 
 /** Returns the content of a published set. @param revisions the revisions that the publication writes, by entry */

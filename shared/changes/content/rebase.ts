@@ -24,6 +24,7 @@ import { notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
+import { contextIn } from "../definition/index.ts";
 import { editing } from "../record/index.ts";
 import { addressOfItem, contentMessage } from "./content.ts";
 import { intoSet, versionMessages, withItem } from "./pend.ts";
@@ -51,9 +52,10 @@ export interface RebaseInput {
 export async function rebaseEntry(
   deps: Deps,
   caller: Principal,
-  context: OrbContext,
+  live: OrbContext,
   input: RebaseInput,
 ): Promise<Written> {
+  const context = await contextIn(deps, live, input.set);
   const view = await SetView.open(deps, context, caller, input.set, "write");
   const item = view.items.get(input.entry);
   if (item === undefined) throw notFound("entry", "The change set does not contain this entry.");

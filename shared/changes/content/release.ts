@@ -4,6 +4,7 @@ import { nullIfMissing, type OrbContext, schemaOf } from "../../entry/model/inde
 import { releaseFiles } from "../../files/release.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
+import { findProposal, proposedContext } from "../definition/index.ts";
 import { addressOfItem, readContent } from "./content.ts";
 
 /** Makes the files of entries unused uploads again, unless the orb itself has the entry or its history. */
@@ -21,8 +22,12 @@ export async function releaseNew(
 }
 
 /** Releases the files of all new entries of a set that was closed. */
-export async function releaseClosed(deps: Deps, context: OrbContext, set: string): Promise<void> {
-  const { content } = await readContent(deps, context.orb, set);
+export async function releaseClosed(deps: Deps, live: OrbContext, set: string): Promise<void> {
+  const [{ content }, read] = await Promise.all([
+    readContent(deps, live.orb, set),
+    findProposal(deps, live.orb, set),
+  ]);
+  const context = read === null ? live : proposedContext(live, `${set}/${read.seq}`, read.proposal);
   const created = content.items.filter(({ creates }) => creates === true);
   await releaseNew(
     deps,

@@ -30,6 +30,13 @@ import { ReadBudget } from "../../store/budget.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
+  type DefinitionBack,
+  type DefinitionItem,
+  definitionBack,
+  itemOf,
+  proposalMessage,
+} from "../definition/index.ts";
+import {
   type ChangeSet,
   findSet,
   LONGEST,
@@ -83,6 +90,8 @@ export async function revertSet(
 /** A published set. */
 interface PublishedSet {
   set: ChangeSet;
+  /** The definition that it published. */
+  definition: DefinitionItem | undefined;
   /** What it did with its entries, without those that were taken back. */
   items: readonly Item[];
 }
@@ -98,7 +107,8 @@ async function revertible(
   requireReadable(caller, compiled, set);
   requireSome(caller, compiled, "changes.write");
   nextState(set.state, "revert");
-  return { set, items: await inEffect(deps, orb, set) };
+  const { definition } = (await readContent(deps, orb, id)).content;
+  return { set, definition, items: await inEffect(deps, orb, set) };
 }
 
 /**
@@ -125,17 +135,24 @@ async function revertOnce(
   deps: Deps,
   caller: Principal,
   context: OrbContext,
-  { set, items }: PublishedSet,
+  { set, items, definition }: PublishedSet,
   title = `Take back: ${set.title}`.slice(0, LONGEST.title),
 ): Promise<ChangeSet> {
+  const isOwn = definition?.done !== undefined;
+  const back = isOwn ? await definitionBack(deps, caller.actor, context, definition) : undefined;
+  const description = isOwn && back === undefined ? { description: DEFINITION_STAYS } : {};
   const source: Source = {
     ids: items.map(({ id }) => id),
     async *read(reader) {
-      for (const item of items) yield await takenOf(reader, context, item);
+      for (const item of items) yield await takenOf(reader, back?.context ?? context, item);
     },
   };
-  return (await openReverting(deps, caller, context, { title, reverts: set.id }, source)).set;
+  const about = { title, ...description, reverts: set.id };
+  return (await openReverting(deps, caller, context, about, source, back)).set;
 }
+
+const DEFINITION_STAYS =
+  "The definition of the orb stays as it is, because another one was published since. Only the entries are taken back.";
 
 /** What the publication of an entry is taken back to. */
 export interface Taken {
@@ -175,11 +192,13 @@ export async function openReverting(
   context: OrbContext,
   about: NewSet,
   source: Source,
+  back?: DefinitionBack,
 ): Promise<{ set: ChangeSet; isWhole: boolean }> {
   const { orb, fence } = context;
-  const start = await started(deps, caller, context, source, about);
+  const start = await started(deps, caller, back?.context ?? context, source, about);
   const { items } = start.content;
   const [item] = items;
+  if (back !== undefined) return openWithDefinition(deps, caller, context, start, back);
   if (item === undefined) throw nothingLeft();
   const bytes = items.reduce((sum, one) => sum + one.bytes, 0);
   await countValues(deps, caller.actor, orb, { bytes, publish: false, guesses: NO_GUESSES });
@@ -191,6 +210,31 @@ export async function openReverting(
   const guarded = guard(addressOfItem(orb, item), messages, [fenceGuard(orb, fence)]);
   await deps.store.batch(streams.orb(orb), guarded);
   return { set: start.set, isWhole: start.content.takes?.length === items.length };
+}
+
+/** Opens a set that also takes back a definition. */
+async function openWithDefinition(
+  deps: Deps,
+  { actor }: Principal,
+  { orb, fence }: OrbContext,
+  { set, content, versions }: Start,
+  { proposal }: DefinitionBack,
+): Promise<{ set: ChangeSet; isWhole: boolean }> {
+  const { items, authors } = content;
+  const bytes = items.reduce((sum, one) => sum + one.bytes, 0);
+  await countValues(deps, actor, orb, { bytes, publish: false, guesses: NO_GUESSES });
+  const all = {
+    ...content,
+    authors: [...new Set([...authors, actorId(actor)])],
+    definition: await itemOf(proposal),
+  };
+  await deps.store.batch(streams.orb(orb), [
+    { ...proposalMessage(orb, set.id, proposal), expect: fenceGuard(orb, fence) },
+    ...versions,
+    contentMessage(orb, set.id, all, 0),
+    ...openingMessages(orb, set),
+  ]);
+  return { set, isWhole: content.takes?.length === items.length };
 }
 
 const NO_GUESSES = { secret: [], unread: [] };

@@ -8,6 +8,7 @@ import { notFound } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
+import { contextIn } from "../definition/index.ts";
 import { editing } from "../record/index.ts";
 import { addressOfItem, contentMessage } from "./content.ts";
 import { withItem } from "./pend.ts";
@@ -23,6 +24,7 @@ export async function takeOut(
 ): Promise<void> {
   const { orb } = context;
   requireWhole(orb, context.fence);
+  const within = await contextIn(deps, context, set);
   const view = await SetView.open(deps, context, caller, set, "write");
   const remove = async () => {
     const item = view.items.get(entry);
@@ -45,5 +47,5 @@ export async function takeOut(
     }
   };
   const address = await counted(deps, caller.actor, orb, () => untilWritten(remove));
-  await releaseNew(deps, context, [address]);
+  await releaseNew(deps, within, [address]);
 }

@@ -2,7 +2,7 @@
  * The entries of an orb as a change set will leave them. The store that verbs read shows the pending versions instead
  * of the newest revisions, so the same verbs read and write entries with and without a set.
  */
-import { mayWith, type Principal } from "../../access/authorize.ts";
+import { mayWith, type Principal, principalIn, requireOperator } from "../../access/authorize.ts";
 import { ADMINS_ONLY } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing, type OrbContext, schemaOf, snapshotOf } from "../../entry/model/index.ts";
@@ -10,14 +10,15 @@ import { encodeText } from "../../kernel/ids.ts";
 import { PAIR_BYTES, SMALL_BYTES } from "../../store/budget.ts";
 import { isToken, lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { ReadOptions, Store, StoredMessage } from "../../store/types.ts";
+import { definitionMovedOn } from "../definition/index.ts";
 import {
+  isPending,
   nextState,
   noSet,
   parseSet,
   type ReadSet,
   requireReadable,
   requireWritable,
-  type SetState,
 } from "../record/index.ts";
 import { addressOfItem, type Item, parseContent, type ReadContent } from "./content.ts";
 import { type Merged, mergedNow, textOf } from "./merged.ts";
@@ -49,9 +50,6 @@ function asLog(message: StoredMessage, subject: string, body?: string): StoredMe
     json: <T>() => (body === undefined ? message.json<T>() : (JSON.parse(body) as T)),
   };
 }
-
-/** States in which a set can still change the orb. After them, a read with it shows the orb as it is. */
-const PENDING: ReadonlySet<SetState> = new Set(["OPEN", "IN_REVIEW", "APPROVED", "SCHEDULED"]);
 
 export class SetView {
   readonly #plain: Store;
@@ -120,7 +118,7 @@ export class SetView {
 
   /** Reads the record and the list of entries again. Call this after a conflict. Throws the same errors as `open`. */
   async renew(): Promise<void> {
-    const { orb, compiled } = this.#context;
+    const { orb } = this.#context;
     if (!isToken(this.id)) throw noSet();
     const wanted = [subjects.changeRecord(orb, this.id), subjects.changeContent(orb, this.id)] as const;
     const found = await nullIfMissing(this.#plain.getMany(this.#stream, wanted, { maxBytes: OPENING_BYTES }));
@@ -128,14 +126,33 @@ export class SetView {
     if (record === undefined) throw noSet();
     this.record = parseSet(record);
     this.content = parseContent(found?.get(wanted[1]));
-    const items = PENDING.has(this.record.set.state) ? this.content.content.items : [];
+    const items = isPending(this.record.set.state) ? this.content.content.items : [];
     this.#items = new Map(items.map((item) => [item.id, item]));
     this.#versions.clear();
     this.#merged.clear();
     const { set } = this.record;
-    if (this.#isRead) return requireReadable(this.#principal, compiled, set);
-    requireWritable(this.#principal, compiled, set);
+    this.#requireRights();
+    if (this.#isRead) return;
     nextState(set.state, "edit");
+    const { proposed } = this.#context;
+    // Versions written with a definition that does not know the newest fields would lose their values.
+    if (proposed !== undefined && proposed.base !== proposed.live.revision)
+      throw definitionMovedOn(proposed.base, proposed.live.revision);
+  }
+
+  /**
+   * Throws 401, 403 or 404 if the caller may not read or write the set. The rights are those of the definition that
+   * serves: one that is only proposed gives none.
+   */
+  #requireRights(): void {
+    const { orb, compiled, proposed } = this.#context;
+    const { set } = this.record;
+    const live = proposed?.live.compiled ?? compiled;
+    const { actor } = this.#principal;
+    const principal = proposed === undefined ? this.#principal : principalIn(actor, orb, live);
+    if (this.#isRead) requireReadable(principal, live, set);
+    else requireWritable(principal, live, set);
+    if (proposed?.changesRights === true) requireOperator(actor, "orbs.read", orb);
   }
 
   get #isRead(): boolean {

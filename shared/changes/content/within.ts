@@ -3,7 +3,8 @@ import type { Principal } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { TogetherDestination } from "../../entry/batch/index.ts";
 import type { OrbContext } from "../../entry/model/index.ts";
-import type { Destination } from "../../entry/write/index.ts";
+import type { Destination, Proposing } from "../../entry/write/index.ts";
+import { contextIn } from "../definition/index.ts";
 import type { ReadContent } from "./content.ts";
 import { pagesIn } from "./list.ts";
 import { type Admits, intoSet } from "./pend.ts";
@@ -12,7 +13,7 @@ import { SetView } from "./view.ts";
 
 /** Dependencies and options of a verb that writes into a set instead of the entry. */
 export interface WithinSet {
-  deps: Deps;
+  deps: Deps & Proposing;
   into: Destination;
   /** For batches. */
   together: TogetherDestination;
@@ -40,7 +41,7 @@ export async function writingInto(
   const view = await SetView.open(deps, context, principal, set, "write");
   const { actor } = principal;
   return {
-    deps: { ...deps, store: view.store },
+    deps: { ...deps, store: view.store, proposed: (live) => contextIn(deps, live, set) },
     into: intoSet(deps, actor, view, options),
     together: intoSetTogether(deps, actor, view),
     async renew() {

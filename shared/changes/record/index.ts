@@ -29,7 +29,7 @@ export {
   requireSome,
   requireWritable,
 } from "./rights.ts";
-export { nextState, SET_STATES, type SetState } from "./states.ts";
+export { isPending, nextState, SET_STATES, type SetState } from "./states.ts";
 export {
   hashMismatch,
   isApproved,

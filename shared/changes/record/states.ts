@@ -52,6 +52,11 @@ const TRANSITIONS: Readonly<Record<SetAct, Partial<Record<SetState, SetState>>>>
   close: { OPEN: "CLOSED", IN_REVIEW: "CLOSED", APPROVED: "CLOSED", SCHEDULED: "CLOSED" },
 };
 
+/** States in which a set can still change the orb. After them, a read with it shows the orb as it is. */
+const PENDING: ReadonlySet<SetState> = new Set(["OPEN", "IN_REVIEW", "APPROVED", "SCHEDULED"]);
+
+export const isPending = (state: SetState): boolean => PENDING.has(state);
+
 /**
  * Returns the state of a set after an act.
  * @throws AppError `wrong_state` if the act is not possible in this state

@@ -18,6 +18,8 @@ export interface SetContent {
   schemas: readonly { module: string; schema: string }[];
   /** Ids of the accounts that wrote into the set. */
   authors: readonly string[];
+  /** The definition of the orb that the set proposes: its number within the set, and the live revision that it follows. */
+  definition?: { revision: number; base: number; force: boolean } | undefined;
 }
 
 /** A review rule that concerns a set, and how many accounts have met it. */
@@ -27,14 +29,18 @@ export interface JudgedRule {
   given: number;
 }
 
-/** Returns the review rules that demand approvals of a set with this content. */
+/**
+ * Returns the review rules that demand approvals of a set with this content. A definition of the orb concerns the entries
+ * of all schemas.
+ */
 export function rulesFor(
   { review }: Pick<CompiledOrb, "review">,
-  { schemas }: SetContent,
+  { schemas, definition }: SetContent,
 ): readonly ReviewRule[] {
   return review.filter(
     ({ module, schema }) =>
       module === undefined ||
+      definition !== undefined ||
       schemas.some((each) => each.module === module && (schema === undefined || each.schema === schema)),
   );
 }

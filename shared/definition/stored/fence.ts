@@ -10,7 +10,7 @@
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import type { Append, Consistency } from "../../store/types.ts";
+import { type Append, type Consistency, StreamMissing } from "../../store/types.ts";
 import { type Fence, stopsWrites } from "../live-orb.ts";
 
 /** The fence (marker of the active definition) of applications that versions without fences have stored. */
@@ -76,6 +76,56 @@ export async function fenceNow(
   return { incarnation, seq: first === null ? 0 : first.seq + PARTS - 1 };
 }
 
+/** Returns the messages that replace the fence. */
+function partsOf(orb: string, incarnation: number): Append[] {
+  return Array.from({ length: PARTS }, (_, part) => ({
+    subject: subjects.fence(orb, incarnation, part),
+    data: "",
+    rollup: true,
+  }));
+}
+
+/** A definition that waits for the batch which publishes a change set. */
+interface Waiting {
+  /** Identifies the publication. */
+  id: string;
+  set: string;
+}
+
+/**
+ * Returns the messages that activate a definition together with entries: they replace the fence if it is still this one,
+ * and say so. They must be the last of their batch, so that all who read the last message can read the entries too.
+ */
+export function deciding(orb: string, fence: Fence, { id, set }: Waiting): Append[] {
+  requireWhole(orb, fence);
+  const [first, ...rest] = partsOf(orb, fence.incarnation);
+  const { seq } = partOf(orb, fence, 0);
+  const guarded = first === undefined ? [] : [{ ...first, expect: { seq } }];
+  return [...guarded, ...rest, { subject: subjects.changeDecided(orb, set), data: id, rollup: true }];
+}
+
+/**
+ * Returns the fence of a definition that waits for the publication of a change set; undefined if the set is not
+ * published.
+ */
+export async function decidedFence(
+  deps: Pick<Deps, "store">,
+  { orb, next }: { orb: string; next?: (Waiting & { incarnation: number }) | undefined },
+  consistency: Consistency = "leader",
+): Promise<Fence | undefined> {
+  if (next === undefined) return undefined;
+  try {
+    const last = await deps.store.get(streams.orb(orb), subjects.changeDecided(orb, next.set), {
+      consistency,
+    });
+    // The message follows those of the fence.
+    return last?.text() === next.id ? { incarnation: next.incarnation, seq: last.seq - 1 } : undefined;
+  } catch (error) {
+    if (error instanceof StreamMissing) return undefined;
+    throw error;
+  }
+}
+
 /**
  * Replaces the messages of the fence, so that the broker rejects every write that was validated before.
  * @param revision revision of the application, for one that has no fence yet
@@ -89,17 +139,11 @@ export async function moveFence(
   options: { expect?: Fence | undefined } = {},
 ): Promise<Fence> {
   const incarnation = from?.incarnation ?? revision;
-  const parts = (of: number): Append[] =>
-    Array.from({ length: PARTS }, (_, part) => ({
-      subject: subjects.fence(orb, of, part),
-      data: "",
-      rollup: true,
-    }));
   // A deleted application with the same id may come from a version without fences. Late writes to it must fail too.
   const legacy =
-    from === undefined && incarnation !== UNFENCED.incarnation ? parts(UNFENCED.incarnation) : [];
+    from === undefined && incarnation !== UNFENCED.incarnation ? partsOf(orb, UNFENCED.incarnation) : [];
   const expected = options.expect === undefined ? undefined : partOf(orb, options.expect, 0);
-  const messages = [...legacy, ...parts(incarnation)].map((message) =>
+  const messages = [...legacy, ...partsOf(orb, incarnation)].map((message) =>
     message.subject === expected?.subject ? { ...message, expect: { seq: expected.seq } } : message,
   );
   // In a stream that was cut, the new messages can take the sequences of the previous ones.

@@ -21,6 +21,8 @@ export type OrbOperation =
   | "restore"
   /** Copies an older revision's document into a new draft. */
   | "revert"
+  /** A change set with a definition is being published, or was not published after all. The document stays. */
+  | "change"
   /** An import is writing entries. If it succeeds, `create` follows; if it fails, `deleting`. */
   | "importing"
   /** A deletion has begun. `deleted` completes it. */
@@ -50,6 +52,11 @@ export interface OrbRecord {
   names?: StoredNames | undefined;
   /** Updates of stored entries that this publication requires, such as new index keys. Repeating them is safe. */
   work?: EntryWork | undefined;
+  /**
+   * Set while the publication of a change set may publish another document. The next revision says whether it has.
+   * No process may append one before that is decided.
+   */
+  awaits?: { id: string; set: string } | undefined;
 }
 
 /** An ordered index, or the word index of a schema. */
@@ -122,7 +129,7 @@ export interface Act {
 
 /** Creates the next revision of an application. Properties that are missing in `change` keep their value. */
 export function nextRevision(head: OrbHead, act: Act, change: Partial<OrbRecord>): OrbRecord {
-  const { seq: _seq, work: _work, ...rest } = head;
+  const { seq: _seq, work: _work, awaits: _awaits, ...rest } = head;
   return {
     ...rest,
     changes: [],

@@ -1,5 +1,5 @@
 export { compiled, compileStored } from "./compiled.ts";
-export { fenceGuard, fenceNow, isAnotherOrb, moveFence, requireWhole, UNFENCED } from "./fence.ts";
+export { deciding, fenceGuard, fenceNow, isAnotherOrb, moveFence, requireWhole, UNFENCED } from "./fence.ts";
 export {
   type Act,
   addedTo,
@@ -26,8 +26,6 @@ export {
   checkLive,
   type DamagedOrb,
   definitionFor,
-  fenceOf,
-  type LiveRecord,
   type LiveSummary,
   lastLive,
   liveAhead,
@@ -45,18 +43,22 @@ export {
 export {
   activateRecord,
   type CurrentLiveRecord,
-  FORMS_VERSION,
   findsFence,
+  giveFence,
+  isAwaiting,
   isReconciled,
   lastReopening,
   liveRecord,
+  mayBeRunning,
   putDeleted,
+  putNext,
   repairFence,
   rewriteLive,
   type StoredLiveRecord,
+  settleAwaited,
   unlessReopened,
   wantedRecord,
-  withoutWork,
 } from "./live-record.ts";
 export { forgetAllLosses, forgetLoss, type KnownLoss, knownLosses, orbOfLoss, tellLoss } from "./losses.ts";
 export { concernsOneOrb, isUnusable, requireReadable, unreadableAt } from "./readable.ts";
+export { FORMS_VERSION, fenceOf, type LiveRecord, type NextDefinition, withoutWork } from "./record.ts";

@@ -8,19 +8,21 @@ import { retry } from "../../kernel/retry.ts";
 import { nullOnConflict, ON_CONFLICT, untilWritten } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, StreamMissing } from "../../store/types.ts";
-import { type OrbDocument, runsAfter } from "../document/index.ts";
+import type { OrbDocument } from "../document/index.ts";
 import { type Fence, type StreamLoss, stopsWrites } from "../live-orb.ts";
-import { countForms, hasRulesOrMoves, type StoredNames } from "../names/index.ts";
-import { fenceNow, moveFence, UNFENCED } from "./fence.ts";
-import { type EntryWork, exists, findRevision, type OrbHead, orbHead } from "./history.ts";
-import { type ActivatedForms, activationOf, type LiveRecord, recordOf } from "./live.ts";
+import { decidedFence, fenceNow, moveFence, UNFENCED } from "./fence.ts";
+import {
+  appendRecord,
+  type ExistingOrb,
+  exists,
+  findRevision,
+  nextRevision,
+  type OrbHead,
+  orbHead,
+} from "./history.ts";
+import { activationOf, recordOf } from "./live.ts";
 import { requireReadable } from "./readable.ts";
-
-/**
- * Version of the normal forms of texts in index keys: 1 compares unique texts in their normal form, and lists texts in
- * ordered indexes in Unicode Normalization Form C. Increase it whenever index keys of unchanged values change.
- */
-export const FORMS_VERSION = 1;
+import { decided, type LiveRecord, type NextDefinition, successor, versionOf } from "./record.ts";
 
 export interface StoredLiveRecord {
   record: LiveRecord;
@@ -39,7 +41,7 @@ export async function liveRecord(deps: Pick<Deps, "store">, orb: string): Promis
 
 /** Returns whether the stored definition is the published revision, and all entries have been updated for it. */
 export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
-  if (live?.work !== undefined) return false;
+  if (live?.work !== undefined || isAwaiting(head, live)) return false;
   if (!exists(head)) return live === null || live.document === null;
   const { publishedRevision, basis } = head;
   if (publishedRevision !== null) return live !== null && live.revision >= publishedRevision;
@@ -48,9 +50,17 @@ export function isReconciled(head: OrbHead, live: LiveRecord | null): boolean {
   return live !== null && live.document === null && live.revision >= basis;
 }
 
-/** Returns the version of the record: a version of the platform that does not know it must not serve the entries. */
-const versionOf = (names: StoredNames | undefined): LiveRecord["v"] =>
-  names === undefined ? 1 : hasRulesOrMoves(names) ? 4 : countForms(names) === 0 ? 2 : 3;
+/** Returns whether the publication of a change set may be about to publish another definition. */
+export const isAwaiting = (head: OrbHead | null, live: LiveRecord | null): boolean =>
+  head?.awaits !== undefined || live?.next !== undefined;
+
+/** Milliseconds for which a publication of a change set may be running, between its first and its last step. */
+const RUNNING_MS = 3_000;
+
+/** Returns whether the publication of a change set began so recently that it is probably still running. */
+export function mayBeRunning({ clock }: Pick<Deps, "clock">, { awaits, at }: OrbHead): boolean {
+  return awaits !== undefined && Math.abs(clock.now() - Date.parse(at)) < RUNNING_MS;
+}
 
 /**
  * Returns the record that should be stored, according to the definition's history. Null if the history lacks the
@@ -111,7 +121,6 @@ async function replace(
 ): Promise<CurrentLiveRecord> {
   const { orb } = record;
   const { moved, expect } = options;
-  const work = joined(current?.record.work, record.work);
   let fence: Fence | undefined;
   try {
     fence = moved ?? (await moveFence(deps, orb, current?.record.fence, record.revision, { expect }));
@@ -120,67 +129,72 @@ async function replace(
     // The application has no stream yet. The first write creates it.
     if (!(error instanceof StreamMissing)) throw error;
   }
-  const next: LiveRecord = {
-    ...record,
-    ...(work === undefined ? {} : { work }),
-    ...(fence === undefined ? {} : { fence }),
-    damaged: "damaged" in record ? record.damaged : current?.record.damaged,
-    since: sinceOf(current?.record, record.document, fence?.seq ?? 0),
-    scheduled: scheduledOf(current?.record, record),
-    forms: formsOf(current?.record, record, work),
-  };
+  const next = successor(current?.record, record, fence);
   return put(deps, next, current?.revision ?? 0);
 }
 
 /**
- * For each hook that runs after writes, returns a sequence number of the stream. The hook runs only for later revisions
- * of entries. A new hook starts at the publication of its definition. A hook of the previous definition keeps its
- * number.
+ * Finishes or withdraws the publication of a definition together with a change set, after an interruption. If the set is
+ * published, completes the history and the stored definition. Otherwise moves the fence, so that the broker rejects the
+ * batch of the set if it is still to come.
+ * @param withdraw false leaves a publication that is not decided yet
+ * @returns the newest revision
  */
-function sinceOf(
-  before: LiveRecord | undefined,
-  document: OrbDocument | null,
-  fence: number,
-): Record<string, number> | undefined {
-  const after = (document?.hooks ?? []).filter(runsAfter);
-  if (after.length === 0) return undefined;
-  return Object.fromEntries(after.map(({ id }) => [id, before?.since?.[id] ?? fence]));
+export async function settleAwaited(deps: Deps, orb: string, withdraw: boolean): Promise<OrbHead | null> {
+  return retry(ON_CONFLICT, async () => {
+    const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
+    const record = current?.record;
+    if (!exists(head) || current === null || record === undefined || !isAwaiting(head, record)) return head;
+    const { next } = record;
+    const fence = await decidedFence(deps, record);
+    if (next !== undefined && fence !== undefined) {
+      const done = await recordDecided(deps, orb, head, next);
+      if ((await put(deps, decided(record, next, fence), current.revision)) === null) throw new Conflict();
+      return done;
+    }
+    if (!withdraw) return head;
+    const now = await fenceNow(deps, orb, record.fence);
+    const moved = await moveFence(deps, orb, record.fence, record.revision, { expect: now });
+    const { next: _, ...before } = record;
+    const back: LiveRecord = { ...before, v: versionOf(record.names), fence: moved };
+    if ((await put(deps, back, current.revision)) === null) throw new Conflict();
+    if (head.awaits === undefined) return head;
+    const act = { operation: "change", by: head.by, now: deps.clock.now() } as const;
+    const withdrawn = nextRevision(head, act, { summary: [`did not publish change set ${head.awaits.set}`] });
+    return { ...withdrawn, seq: await appendRecord(deps, orb, withdrawn, head.seq) };
+  });
+}
+
+/** Appends the revision of a definition that was published with a change set, unless the history has it. */
+async function recordDecided(
+  deps: Deps,
+  orb: string,
+  head: ExistingOrb,
+  next: NextDefinition,
+): Promise<OrbHead> {
+  if (head.awaits?.id !== next.id) return head;
+  const act = { operation: "publish", by: next.by, now: Date.parse(next.at) } as const;
+  const change = { ...next.change, status: "PUBLISHED", publishedRevision: next.revision } as const;
+  const record = nextRevision(head, act, change);
+  return { ...record, seq: await appendRecord(deps, orb, record, head.seq) };
 }
 
 /**
- * For each schedule, returns the revision of the definition that began it. A schedule of the previous definition keeps
- * its number, so that only unpublishing or removing it ends it.
+ * Stores a definition that waits for the publication of a change set. The one before serves until then. Its fence stays:
+ * if writes are blocked, they stay so.
+ * @throws Conflict if another process has changed the stored definition
  */
-function scheduledOf(
-  before: LiveRecord | undefined,
-  { document, revision }: LiveRecord,
-): Record<string, number> | undefined {
-  const schedules = document?.schedules ?? [];
-  if (schedules.length === 0) return undefined;
-  const known = new Set(before?.document?.schedules?.map(({ id }) => id));
-  return Object.fromEntries(
-    schedules.map(({ id }) => [id, known.has(id) ? (before?.scheduled?.[id] ?? 0) : revision]),
-  );
+export async function putNext(
+  deps: Pick<Deps, "store">,
+  { record, revision }: StoredLiveRecord,
+  next: NextDefinition,
+): Promise<void> {
+  if ((await put(deps, { ...record, v: 5, next }, revision)) === null) throw new Conflict();
 }
 
-/** Says that this version activates the definition. A version that does not know this member drops it. */
-function formsOf(
-  before: LiveRecord | undefined,
-  { revision }: LiveRecord,
-  work: EntryWork | undefined,
-): ActivatedForms | undefined {
-  if (before?.revision === revision) return before.forms;
-  const known = before?.forms;
-  const follows = known?.version === FORMS_VERSION && known.pending !== true;
-  const from = follows ? known.from : revision;
-  return { version: FORMS_VERSION, from, ...(work === undefined ? {} : { pending: true }) };
-}
-
-/** Returns a stored definition without the `work` that is done. */
-export function withoutWork({ work: _, forms, ...record }: LiveRecord): LiveRecord {
-  if (forms === undefined) return record;
-  const { pending: _done, ...activated } = forms;
-  return { ...record, forms: activated };
+/** Gives a fence to an application whose definition was stored before fences existed. */
+export async function giveFence(deps: Deps, stored: StoredLiveRecord): Promise<void> {
+  await replace(deps, stored, stored.record);
 }
 
 /** Writes the definition. Returns null on a conflict. */
@@ -226,6 +240,10 @@ export async function setDamaged(deps: Deps, orb: string, damaged: StreamLoss | 
     // Without a usable record, no write succeeds either.
     if (current === null || current.record.revision === 0) return;
     if (current.record.damaged?.at === damaged?.at) return;
+    if (current.record.next !== undefined) {
+      await settleAwaited(deps, orb, true);
+      throw new Conflict();
+    }
     const put = await replace(deps, current, { ...current.record, work: undefined, damaged });
     if (put === null) throw new Conflict();
   });
@@ -253,20 +271,6 @@ export async function putDeleted(deps: Pick<Deps, "store">, orb: string, head: O
     if (known !== undefined && "forms" in known && known.revision >= gone.revision) return;
     if ((await put(deps, gone, current?.revision ?? 0)) !== null) return;
   }
-}
-
-function joined(before: EntryWork | undefined, after: EntryWork | undefined): EntryWork | undefined {
-  if (before === undefined || after === undefined) return before ?? after;
-  const both = <T>(list: (work: EntryWork) => T[] | undefined) => [
-    ...(list(before) ?? []),
-    ...(list(after) ?? []),
-  ];
-  return {
-    claims: both(({ claims }) => claims),
-    moves: both(({ moves }) => moves),
-    added: both(({ added }) => added),
-    removed: both(({ removed }) => removed),
-  };
 }
 
 /** Seconds after which the message of {@link reopening} expires. This is longer than any publication takes. */
@@ -299,6 +303,10 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
   // The fence may be among the messages that were lost.
   if (!exists(head) || stopsWrites(current?.record.damaged)) return;
+  if (isAwaiting(head, current?.record ?? null)) {
+    await nullOnConflict(settleAwaited(deps, orb, reopen));
+    return;
+  }
   const wanted = await wantedRecord(deps, orb, head);
   if (wanted === null) return;
   const fence = current?.record.fence ?? UNFENCED;

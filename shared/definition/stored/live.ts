@@ -7,67 +7,13 @@ import { scanPages } from "../../store/pages.ts";
 import { readsAhead } from "../../store/policy.ts";
 import { buckets, type Home, kvSubject, streams } from "../../store/subjects.ts";
 import type { Consistency, KvEntry } from "../../store/types.ts";
-import { isOrbId, type OrbDocument, runsAfter } from "../document/index.ts";
-import type { Fence, LiveOrb, StreamLoss } from "../live-orb.ts";
-import type { StoredNames } from "../names/index.ts";
+import { isOrbId, runsAfter } from "../document/index.ts";
+import type { Fence, LiveOrb } from "../live-orb.ts";
 import { compiled } from "./compiled.ts";
-import { UNFENCED } from "./fence.ts";
-import {
-  type EntryDefinition,
-  type EntryWork,
-  type ExistingOrb,
-  entryDefinitionOf,
-  exists,
-  orbHead,
-} from "./history.ts";
+import { decidedFence } from "./fence.ts";
+import { type EntryDefinition, type ExistingOrb, entryDefinitionOf, exists, orbHead } from "./history.ts";
 import { isUnusable, requireReadable, unreadable, unreadableAt } from "./readable.ts";
-
-export interface LiveRecord {
-  /**
-   * 2 if some names in stored data differ from the document, 3 if fields have values from before a change of type, 4 if
-   * rules convert such values. Earlier versions would not find the values.
-   */
-  v: 1 | 2 | 3 | 4;
-  orb: string;
-  /** Revision in the application's history. Only a higher revision can replace the definition. */
-  revision: number;
-  at: string;
-  /** Null if no definition is published. */
-  document: OrbDocument | null;
-  /** Names in stored data that differ from those of the document. */
-  names?: StoredNames | undefined;
-  work?: EntryWork | undefined;
-  /**
-   * The fence (see {@link Fence}) that belongs to this definition. Missing if the definition was stored before fences
-   * existed.
-   */
-  fence?: Fence | undefined;
-  /**
-   * For each hook that runs after writes, the stream's sequence number when the hook was published. The hook runs only
-   * for later revisions.
-   */
-  since?: Record<string, number> | undefined;
-  /** For each schedule, the revision of the definition with which it was published. Unpublishing ends it. */
-  scheduled?: Record<string, number> | undefined;
-  forms?: ActivatedForms | undefined;
-  /** Set while the application cannot be written, because its stream has lost messages. */
-  damaged?: StreamLoss | undefined;
-}
-
-/** Returns the fence for writers and readers of an application. It contains the loss of its stream. */
-export function fenceOf({ fence, damaged }: LiveRecord): Fence | undefined {
-  return damaged === undefined ? fence : { ...(fence ?? UNFENCED), loss: damaged };
-}
-
-/** Which definitions were activated by versions that add the index keys of all normal forms. */
-export interface ActivatedForms {
-  /** Version of the normal forms. */
-  version: number;
-  /** All definitions from this revision on were activated by such a version. */
-  from: number;
-  /** Set while `work` is left. An earlier version that finishes this work leaves the mark. */
-  pending?: true;
-}
+import { decided, fenceOf, type LiveRecord, type NextDefinition } from "./record.ts";
 
 /**
  * Returns a 404 error. It is the same for missing and unpublished applications, so that callers cannot learn which
@@ -85,11 +31,16 @@ interface Recent {
   live: LiveOrb | null;
   fence: Fence | undefined;
   pending: readonly Home[] | undefined;
+  /** A stored record with a definition that waits for the publication of a change set. */
+  waiting?: LiveRecord & { next: NextDefinition };
+  /** The definition that has waited, once its set is published. */
+  decided?: Recent;
 }
 
 /** Returns the last definition that this process read. */
 export function lastLive(orb: string): LiveOrb | undefined {
-  return recent.get(orb)?.live ?? undefined;
+  const last = recent.get(orb);
+  return (last?.decided ?? last)?.live ?? undefined;
 }
 
 /**
@@ -144,13 +95,42 @@ async function readLive(
   const { revision, time } = entry;
   const known = recent.get(orb);
   // The stored definition has not changed, so do not parse it again.
-  if (known !== undefined && known.revision === revision && known.time === time) return known;
+  if (known !== undefined && known.revision === revision && known.time === time)
+    return known.waiting === undefined ? known : nowOf(deps, known, known.waiting, consistency);
   const live = tryLive(entry);
   if (live !== null && "reason" in live) throw damagedDefinition(live);
   const record = entry.json<LiveRecord>();
-  const read = { revision, time, live, fence: fenceOf(record), pending: record.work?.claims };
+  const { next } = record;
+  const waiting = next === undefined ? undefined : { ...record, next };
+  const read: Recent = {
+    ...{ revision, time, live, fence: fenceOf(record), pending: record.work?.claims },
+    ...(waiting === undefined ? {} : { waiting }),
+  };
   recent.set(orb, read);
-  return read;
+  return waiting === undefined ? read : nowOf(deps, read, waiting, consistency);
+}
+
+/**
+ * Returns the definition that serves while another one waits for the publication of a change set: the one before, until
+ * the set is published. The caller reads the entries with the same consistency, and later.
+ */
+async function nowOf(
+  deps: Pick<Deps, "store">,
+  read: Recent,
+  record: NonNullable<Recent["waiting"]>,
+  consistency: Consistency,
+): Promise<Recent> {
+  if (read.decided !== undefined) return read.decided;
+  const fence = await decidedFence(deps, record, consistency);
+  if (fence === undefined) return read;
+  // The entries that were published together with the definition must not come from memory as they were before.
+  await deps.store.reached?.(streams.orb(record.orb), fence.seq + 1);
+  const now = decided(record, record.next, fence);
+  const { revision, time } = read;
+  read.decided ??= {
+    ...{ revision, time, live: liveFrom(now), fence: fenceOf(now), pending: now.work?.claims },
+  };
+  return read.decided;
 }
 
 function damagedDefinition({ orb, reason, at }: DamagedOrb): AppError {
@@ -217,7 +197,7 @@ export interface QueueSummary {
 }
 
 /** Version of the stored record. A newer version of the platform may store records with a higher one. */
-const STORED_VERSION = 4;
+const STORED_VERSION = 5;
 
 function requireVersion(orb: string, { v }: { v: number }): void {
   if (v > STORED_VERSION) throw unreadable(orb, "/v");

@@ -57,7 +57,7 @@ export function maskedRevision(schema: CompiledSchema, stored: VisibleEntry["sho
   return schema.sensitive.length === 0 ? stored : { ...stored, values: maskValues(stored.values, schema) };
 }
 
-type Reader = Pick<Deps, "store" | "clock" | "expires">;
+type Reader = Pick<Deps, "store" | "clock" | "expires" | "sawDefinition">;
 
 /** The newest revision of an entry, and what readers of published entries see now. */
 export interface ReadEntry {
@@ -100,6 +100,7 @@ export async function readEntries(
       entries.push(undefined);
       continue;
     }
+    deps.sawDefinition?.(stored.defRevision);
     const entry = { schema, address, head: withNames(schema, stored) };
     const found = { message, copy: messages.get(live), consistency };
     const read: ReadEntry = { head: entry.head, bytes: message.size, live: undefined };

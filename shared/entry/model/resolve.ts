@@ -23,6 +23,11 @@ export interface OrbContext {
    * indexes.
    */
   pending?: readonly Home[] | undefined;
+  /**
+   * Set if a change set proposes this definition: the one that serves, the revision of the one from which it was made,
+   * and whether it gives other rights.
+   */
+  proposed?: { live: OrbContext; base: number; changesRights: boolean } | undefined;
 }
 
 /** An entry's newest revision as it is stored, and where. */

@@ -14,6 +14,7 @@ import { pinnedNames } from "../../definition/names/index.ts";
 import {
   findRevision,
   liveOrb,
+  liveRecord,
   type OrbHead,
   orbHead,
   requireReadable,
@@ -130,7 +131,10 @@ async function readPinned(deps: PinnedDeps, live: OrbContext, revision: number):
   const { document, names } = record;
   if (document === null) return null;
   requireReadable(orb, document);
-  const now = { document: compiled.document, names: current?.names };
+  // A definition that was published together with a change set may not be in the history yet.
+  const liveNames =
+    current === null ? (await liveRecord(deps, orb))?.record.next?.change.names : current.names;
+  const now = { document: compiled.document, names: liveNames };
   const old = compileOrb(document, pinnedNames(document, names, now), true);
   const since = isSameShape(old, compiled)
     ? undefined

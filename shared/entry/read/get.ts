@@ -71,6 +71,7 @@ async function find(deps: Deps, input: GetInput, id: string): Promise<VisibleEnt
   if (input.at !== undefined) return findAt(deps, input.reading, id, Math.min(input.at, deps.clock.now()));
   if (latest) {
     const entry = namedEntry(orb.compiled, await loadEntry(deps, orb.orb, id, schema));
+    if (entry !== null) deps.sawDefinition?.(entry.head.defRevision);
     if (entry === null || entry.head.status === "DELETED") return undefined;
     const newest = input.reading.newest(entry.head, deps.clock.now());
     if (newest !== undefined) return seenBy(caller, newest);

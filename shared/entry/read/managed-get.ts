@@ -55,6 +55,7 @@ export async function getManaged(deps: Deps, actor: Actor, input: ManagedGet): P
   const at = input.at === undefined ? undefined : readMoment(input.at, input.revision);
   const [context, stored] = await Promise.all([input.orb, loadEntry(deps, input.orbId, input.id)]);
   if (stored === null) throw notFound("entry");
+  deps.sawDefinition?.(stored.head.defRevision);
   const entry = namedEntry(context.compiled, stored);
   const now = deps.clock.now();
   const newest = effective(entry.head, now);

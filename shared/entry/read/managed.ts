@@ -163,6 +163,7 @@ function collectionOf(
       return logs.map((log, i) => {
         const message = log === undefined ? undefined : heads?.get(log);
         const head = snapshotOf(message);
+        if (head !== null) deps.sawDefinition?.(head.defRevision);
         if (message === undefined || head === null || head.status === "DELETED") return undefined;
         const place = places[i];
         const schema = place === undefined ? undefined : schemaOf(context.compiled, place);

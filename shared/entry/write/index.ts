@@ -37,7 +37,13 @@ export {
 export { fenced, moveEntries } from "./move.ts";
 export { prepare } from "./prepare.ts";
 export { isTaken, putEntry, TakenMeanwhile } from "./put.ts";
-export { CONTENDED_ATTEMPTS, renewDefinition, retryOnConflict, type WriteRetry } from "./retry.ts";
+export {
+  CONTENDED_ATTEMPTS,
+  type Proposing,
+  renewDefinition,
+  retryOnConflict,
+  type WriteRetry,
+} from "./retry.ts";
 export { revertEntry } from "./revert.ts";
 export { commitTogether, onceEach } from "./together.ts";
 export { inTurn } from "./turns.ts";

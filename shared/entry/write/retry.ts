@@ -31,14 +31,21 @@ const MEND = 3;
  */
 const REOPEN = 11;
 
+/** Dependencies of a write whose definition may not be the one that serves. */
+export interface Proposing {
+  /** Returns the definition that a change set proposes in place of the one that serves. */
+  proposed?: (live: OrbContext) => Promise<OrbContext>;
+}
+
+/** Reads the definition again, for another attempt of a write. */
 export async function renewDefinition(
-  deps: Deps,
+  deps: Deps & Proposing,
   { orbId, renew }: { orbId: string; renew?: (() => Promise<OrbContext>) | undefined },
 ): Promise<OrbContext> {
   if (renew !== undefined) return renew();
   const now = await definitionFor(deps, orbId);
   if (now === null) throw notFound("orb");
-  return now;
+  return deps.proposed?.(now) ?? now;
 }
 
 export interface WriteRetry {

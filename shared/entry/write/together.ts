@@ -15,12 +15,15 @@ export interface TogetherOptions {
   tooMany(messages: number): AppError;
   /** Whether readers see all writes or none. Their requests read again if the writes come between two reads. */
   isWhole?: boolean;
+  /** The last messages of the batch, if they check that the definition is still active. */
+  last?: readonly Append[] | undefined;
 }
 
 /**
  * Commits the writes of different entries, all or none, but only if the definition that they were validated with is
  * still active.
  * @param more further messages of the batch
+ * @param options.last the last messages, if they check the definition themselves
  * @throws Conflict if an entry, a unique value, a guarded subject or the definition has changed; nothing was written
  * @throws AppError too_large `batch_too_large`
  */
@@ -29,9 +32,13 @@ export async function commitTogether(
   by: OrbContext,
   writes: readonly EntryWrite[],
   more: readonly Append[],
-  { messages: most, tooMany, isWhole }: TogetherOptions = { messages: BATCH_LIMIT, tooMany: batchTooLarge },
+  { messages: most, tooMany, isWhole, last }: TogetherOptions = {
+    messages: BATCH_LIMIT,
+    tooMany: batchTooLarge,
+  },
 ): Promise<void> {
-  const messages = [...more, ...messagesTogether(by, writes)];
+  const guards = last === undefined ? [fenceGuard(by.orb, by.fence)] : [];
+  const messages = [...more, ...messagesTogether(writes, guards), ...(last ?? [])];
   if (messages.length > most) throw tooMany(messages.length);
   await deps.store.batch(streams.orb(by.orb), isWhole === true ? messages.map(marked) : messages);
   for (const write of writes) {
@@ -51,11 +58,11 @@ function batchTooLarge(messages: number): AppError {
 }
 
 /** Returns the messages of all writes, each condition once. */
-function messagesTogether(by: OrbContext, writes: readonly EntryWrite[]): Append[] {
+function messagesTogether(writes: readonly EntryWrite[], conditions: readonly Guard[]): Append[] {
   const [first] = writes;
   if (first === undefined) return [];
   const heads = new Map(writes.map(({ address, headSeq }) => [subjects.entryLog(address), headSeq]));
-  const guards: Guard[] = [fenceGuard(by.orb, by.fence)];
+  const guards = [...conditions];
   const messages = writes.flatMap((write) => {
     const carried: Guard[] = [];
     for (const one of write.guards ?? []) {

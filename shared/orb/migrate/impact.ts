@@ -441,7 +441,7 @@ const storedComponent = ({ component, parent }: CompiledField): string | undefin
  * Returns the schemas whose entries need new index keys. Includes new schemas, because an earlier schema of the same
  * name may have left entries.
  */
-function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
+export function reindexed(before: CompiledOrb, after: CompiledOrb): CompiledSchema[] {
   return [...after.byHome.values()].filter((schema) => {
     const old = before.byHome.get(homeKey(schema.home));
     const known = Map.groupBy(old === undefined ? [] : allFields(old), ({ storedName }) => storedName);

@@ -1,5 +1,13 @@
 export { type Before, beforeJudging, type Closed, catchUp, close, reopen, stateNow } from "./gate.ts";
-export { type Definition, enforce, type Impact, namesFor, type Plan, planChange } from "./impact.ts";
+export {
+  type Definition,
+  enforce,
+  type Impact,
+  namesFor,
+  type Plan,
+  planChange,
+  reindexed,
+} from "./impact.ts";
 export {
   beginDeletion,
   eraseAbandoned,

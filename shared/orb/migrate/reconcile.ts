@@ -19,6 +19,7 @@ import {
   exists,
   headOf,
   isAlive,
+  isAwaiting,
   isReconciled,
   isUnusable,
   type LiveRecord,
@@ -29,6 +30,7 @@ import {
   putDeleted,
   recordOf,
   type StoredLiveRecord,
+  settleAwaited,
   storedDefinitions,
   wantedRecord,
   withoutWork,
@@ -52,6 +54,10 @@ import { StreamMissing } from "../../store/types.ts";
 export async function reconcileOrb(deps: Deps, orb: string, head: OrbHead, moved?: Fence): Promise<void> {
   if (head.operation === "deleting") return finishDeletion(deps, orb, head);
   const current = await liveRecord(deps, orb);
+  if (isAwaiting(head, current?.record ?? null)) {
+    const now = await settleAwaited(deps, orb, true);
+    return now === null ? undefined : reconcileOrb(deps, orb, now);
+  }
   if (isReconciled(head, current?.record ?? null) || stopsWrites(current?.record.damaged)) return;
   const record = await wantedRecord(deps, orb, head);
   if (record !== null) await followUp(deps, await activateRecord(deps, record, current, moved), head);

@@ -112,6 +112,7 @@ export function cachedStore(
     ...store,
     ...reads(),
     isCached: true,
+    reached: (stream, seq) => cache.caughtUp(stream, seq),
     stats: () => cache.stats(),
     // All requests share one connection to the broker. A single request must not close it, so its `close` does nothing.
     tracked: (tracker) => marking({ ...cached, ...reads(tracker), close: async () => undefined }, tracker),

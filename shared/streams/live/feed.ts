@@ -88,10 +88,13 @@ export class ChangeFeed {
     const options = { orb, home, from: between.from, lags };
     // Read the definition after the messages, because an older definition could allow something that the current one
     // forbids.
-    const [changes, live] = await Promise.all([
+    const [changes, known] = await Promise.all([
       changesIn(store, messages, options),
       liveOrb({ store }, orb, "cached"),
     ]);
+    // A change set may have published entries together with a definition that this process has not met yet.
+    const newest = Math.max(0, ...changes.map(({ after }) => after?.head.defRevision ?? 0));
+    const live = known !== null && newest > known.revision ? await liveOrb({ store }, orb) : known;
     return { ...between, size: changes.length, changes, live };
   }
 }

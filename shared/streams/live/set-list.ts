@@ -2,6 +2,7 @@
  * A list within a change set whose changes are sent to one client. What a write means for such a list depends on the set
  * and on the orb. So after each write into either, the list is read again, and the client gets what differs.
  */
+import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { changesFilter, type ListView, type LiveEntry, snapshotOfList } from "../../entry/live/index.ts";
@@ -23,6 +24,8 @@ export interface SetOfList {
    * @throws AppError if the caller may not read it any more
    */
   open(): Promise<{ deps: Deps; pages?: ListView["pages"] }>;
+  /** Returns the definition that the set proposes in place of the live one. */
+  definition(live: LiveOrb): Promise<LiveOrb>;
 }
 
 /** Maximum entries of a live list in a set, because each write reads all of them. */
@@ -182,8 +185,8 @@ export class SetList implements FollowedList, Listener {
   async #differences(): Promise<[pieces: Piece[], end: EndReason | undefined]> {
     const { orb, schema } = this.#view.reading;
     const [entries, live] = await Promise.all([this.#read(), liveOrb(this.#hub.source, orb.orb, "cached")]);
-    const isSame =
-      live !== null && (await definitionKey(live, schema)) === (await definitionKey(orb, schema));
+    const now = live === null ? null : await this.#set.definition(live);
+    const isSame = now !== null && (await definitionKey(now, schema)) === (await definitionKey(orb, schema));
     if (!isSame) return [[], "definition_changed"];
     const seq = this.#position + 1;
     const common = { seq, id: "", revision: undefined, head: undefined, lost: false };

@@ -1,6 +1,6 @@
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/index.ts";
-import { snapshotOf } from "../../entry/model/index.ts";
+import { type StoredSnapshot, snapshotOf } from "../../entry/model/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { pause } from "../../kernel/pause.ts";
 import { PAIR_BYTES } from "../../store/budget.ts";
@@ -69,7 +69,9 @@ export async function projectMessages(
     return read === undefined ? [] : [{ read, log: subjects.entryLog(read.address) }];
   });
   const copies = found.flatMap(({ read, log }) => (isCopy(read) ? [{ read, log }] : []));
-  const [definition] = await Promise.all([definitionOf(store, orb), heads.settle(copies, now)]);
+  const [known] = await Promise.all([definitionOf(store, orb), heads.settle(copies, now)]);
+  // A change set may have published entries together with a definition that this process has not met yet.
+  const definition = heads.definition > known.revision ? await definitionOf(store, orb, "leader") : known;
   const rest = copies.find(({ log }) => !heads.has(log))?.read.message.seq;
   const shown: { seq: number; text: Uint8Array }[] = [];
   let until: number | undefined;
@@ -84,8 +86,12 @@ export async function projectMessages(
   return { messages: joinTexts(shown), until, rest };
 }
 
-async function definitionOf(store: Store, orb: string): Promise<LiveOrb> {
-  const live = await liveOrb({ store }, orb, "cached");
+async function definitionOf(
+  store: Store,
+  orb: string,
+  consistency: Consistency = "cached",
+): Promise<LiveOrb> {
+  const live = await liveOrb({ store }, orb, consistency);
   if (live === null) throw notFound("stream");
   return live;
 }
@@ -104,6 +110,8 @@ class Heads {
   readonly #heads = new Map<string, HeadState>();
   readonly #requested = new Set<string>();
   #bytes = 0;
+  /** The newest revision of the definition with which one of the entries was written. */
+  definition = 0;
 
   constructor(store: Store, orb: string, take: TakeBytes, maxBytes: number) {
     this.#store = store;
@@ -164,12 +172,14 @@ class Heads {
 
   #keep(log: string, message: StoredMessage): void {
     this.#bytes += message.size;
-    const { status, revision, publishedRevision, liveTo } = headIn(message) ?? NO_HEAD;
+    const head = headIn(message);
+    this.definition = Math.max(this.definition, head?.defRevision ?? 0);
+    const { status, revision, publishedRevision, liveTo } = head ?? NO_HEAD;
     this.#heads.set(log, { status, revision, publishedRevision, liveTo });
   }
 }
 
-function headIn(message: StoredMessage): HeadState | null {
+function headIn(message: StoredMessage): StoredSnapshot | null {
   try {
     return snapshotOf(message);
   } catch {

@@ -1,0 +1,14 @@
+export { type DefinitionBack, definitionBack, keepingRemoved } from "./back.ts";
+export { definitionDiff } from "./compare.ts";
+export {
+  contextIn,
+  type DefinitionItem,
+  definitionMovedOn,
+  findProposal,
+  itemOf,
+  type Proposal,
+  proposalMessage,
+  proposedContext,
+  type ReadProposal,
+} from "./proposal.ts";
+export { prepareRelease, Release } from "./release.ts";

@@ -1,0 +1,8 @@
+export {
+  type DefinitionWithin,
+  definitionWithin,
+  type Proposed,
+  proposeDefinition,
+  tryProposal,
+  withdrawDefinition,
+} from "./propose.ts";
