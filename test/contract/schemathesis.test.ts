@@ -259,6 +259,7 @@ test("every response to admins and to accounts is as described, and only valid r
     [/\{orbId\}\/entries.*\{revision\}/, "revision", ["1", "2"]],
     // The description of the platform does not name what belongs to one orb.
     [/\{orbId\}\/entries/, "locale", everything.languages],
+    [/\{orbId\}\/entries/, "locales", everything.languages],
     [/\{orbId\}\/entries/, "market", everything.markets],
     [/\{orbId\}\/entries/, "module", ["desks"]],
     [/\{orbId\}\/entries/, "schema", ["desk"]],
