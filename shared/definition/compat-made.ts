@@ -41,7 +41,12 @@ function refusedRule(lists: FieldsOfBoth, field: FieldDefinition, was: FieldDefi
   const earlier = madeBefore(a.names, before.scope, root);
   if (was !== undefined) {
     if (reads.length === 0 || equal(ruleOf(was), rule) || equal(earlier?.rule, rule)) return undefined;
-    return `Field ${name} cannot be made of ${joinNames(reads)}, because the schema has it already. Give the rule to a field with a new name.`;
+    const why =
+      earlier?.rule === undefined
+        ? "because the schema has it already, with the same type, list, translatable and marketSpecific"
+        : "because another rule makes it already";
+    if (newlyMade(lists, name)?.rule === undefined)
+      return `Field ${name} cannot be made of ${joinNames(reads)}, ${why}. Give the rule to a field with a new name.`;
   }
   const known: Before = {
     meaning: (one) => before.list.find((each) => each.name === one),
@@ -103,9 +108,11 @@ export function madeChanges(lists: FieldsOfBoth): Change[] {
     const { name, unique } = field;
     if (lists.isOther(field)) return [];
     const made = newlyMade(lists, name);
-    const message = refusedRule(lists, field, known.get(b.names.rootOf(after.scope, name)));
+    const was = known.get(b.names.rootOf(after.scope, name));
+    const message = refusedRule(lists, field, was);
     if (message !== undefined) return [refused(name, message)];
-    if (made === undefined || lists.arrived.has(name)) return [];
+    // A field that was there before has another type, which is a change of its own.
+    if (made === undefined || was !== undefined || lists.arrived.has(name)) return [];
     const sources = Object.keys(made.sources);
     const roots = Object.values(made.sources).map(({ stored }) => stored);
     const fate =

@@ -18,9 +18,9 @@ export function evolving(
   access: () => { platform: TestPlatform; token: string },
 ) {
   let number = 0;
-  const call = (method: string, path: string, body?: unknown) => {
+  const call = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const { platform, token } = access();
-    return request(platform, method, path, { token, ...(body === undefined ? {} : { body }) });
+    return request(platform, method, path, { token, headers, ...(body === undefined ? {} : { body }) });
   };
   return {
     call,

@@ -5,7 +5,8 @@ import { checkDocument } from "../../shared/definition/check/check.ts";
 import { compareDefinitions } from "../../shared/definition/compat.ts";
 import { compileOrb } from "../../shared/definition/compile.ts";
 import type { OrbDocument } from "../../shared/definition/document/document.ts";
-import { pinnedNames, storedNames } from "../../shared/definition/names/resolve.ts";
+import { pinnedNames } from "../../shared/definition/names/earlier.ts";
+import { storedNames } from "../../shared/definition/names/resolve.ts";
 import { hasRulesOrMoves } from "../../shared/definition/names/stored-names.ts";
 import { unconverted, withNames } from "../../shared/entry/model/names.ts";
 import type { StoredValues } from "../../shared/entry/model/snapshot.ts";
@@ -454,6 +455,99 @@ test("every entry shows what was written last, through any changes there and bac
         history.to(...fields());
       }
       for (const { stored, text: wanted } of entries) {
+        expect(history.lost(stored)).toEqual([]);
+        expect(history.read(stored)).toMatchObject(valuesOf(wanted));
+      }
+    }
+  });
+  fc.assert(property, { seed: testSeed(), numRuns: 300 });
+});
+
+/** A field that exists, and another one that its new rule reads. */
+const price = { name: "price", type: "integer" };
+const factor = { name: "factor", type: "integer" };
+const total = {
+  ...{ name: "price", type: "decimal", scale: 2 },
+  ...by({ "*": [v("price"), v("factor")] }),
+};
+/** The rule for the way back. It reads the later value alone. */
+const halved = { ...price, ...by({ "/": [{ var: "value" }, 2] }) };
+
+test("a rule that reads several fields converts a field that exists, and the earlier document shows its values again", () => {
+  const history = new History(price, factor);
+  const [entry, alone, empty] = [
+    history.write({ price: 3, factor: 2 }),
+    history.write({ factor: 2 }),
+    history.write({}),
+  ];
+  expect(history.changes(total, factor)).toEqual([["converted", "converted_field", "price", true]]);
+  history.to(total, factor);
+  expect([entry, alone, empty].map((one) => history.lost(one))).toEqual([[], [], []]);
+  expect(history.read(entry)).toEqual({ price: "6.00", factor: 2 });
+  expect(history.read(empty)).toEqual({});
+  // The rule may stay in the document, or leave it.
+  history.to(total, factor);
+  history.to({ name: "price", type: "decimal", scale: 2 }, factor);
+  expect(history.read(entry)).toEqual({ price: "6.00", factor: 2 });
+  const later = history.write({ price: "8.00", factor: 2 });
+  expect(history.read(later)).toEqual({ price: "8.00", factor: 2 });
+  // No rule replaces what was written later, or nothing.
+  expect(history.read(history.write({ factor: 2 }))).toEqual({ factor: 2 });
+  expect(history.read(history.write({ price: null, factor: 2 }))).toEqual({ price: null, factor: 2 });
+  const { document, names } = history;
+  history.to(price, factor);
+  expect(history.lost(entry)).toEqual([]);
+  expect(history.read(entry)).toEqual({ price: 3, factor: 2 });
+  expect(history.lost(later)).toEqual([
+    'price cannot be converted back to integer: "8.00". Give the field a rule, as "from": { "convert": … }',
+  ]);
+  Object.assign(history, { document, names });
+  history.to(halved, factor);
+  expect([entry, later].map((one) => history.lost(one))).toEqual([[], []]);
+  expect(history.read(later)).toMatchObject({ price: 4, factor: 2 });
+  expect(history.read(entry)).toEqual({ price: 3, factor: 2 });
+  // And on again.
+  history.to(total, factor);
+  expect(history.read(entry)).toEqual({ price: "6.00", factor: 2 });
+  expect(history.read(later)).toEqual({ price: "8.00", factor: 2 });
+});
+
+test("a rule that fails for several fields is told once, and one without a change of type is refused", () => {
+  const history = new History(price, factor);
+  const entry = history.write({ price: 3, factor: 0 });
+  const ratio = { name: "price", type: "string", ...by({ if: [v("factor"), "x", { throw: "none" }] }) };
+  history.to(ratio, factor);
+  expect(history.lost(entry)).toHaveLength(1);
+  expect(history.read(entry)).toEqual({ factor: 0 });
+  const other = new History(price, factor);
+  expect(other.changes({ ...total, type: "integer", scale: undefined }, factor)).toEqual([
+    ["dangerous", "converted_field", "price", false],
+  ]);
+  other.to(total, factor);
+  const another = { ...total, type: "string", scale: undefined, ...by({ cat: [v("price"), v("factor")] }) };
+  expect(other.changes(another, factor)).toContainEqual(["dangerous", "converted_field", "price", false]);
+});
+
+test("every entry shows what was written last, while a rule over several fields comes and goes", () => {
+  const kinds = fc.constantFrom("on", "off", "write", "rewrite");
+  const steps = fc.array(fc.record({ kind: kinds, at: fc.nat(20), n: fc.integer({ min: 0, max: 500 }) }), {
+    maxLength: 25,
+  });
+  const property = fc.property(steps, (all) => {
+    let isOn = false;
+    const history = new History(price, factor);
+    const entries: { stored: StoredValues; n: number }[] = [];
+    const valuesOf = (n: number) => (isOn ? { price: `${n * 2}.00`, factor: 2 } : { price: n, factor: 2 });
+    for (const { kind, at, n } of all) {
+      const entry = entries[at % Math.max(1, entries.length)];
+      if (kind === "write") entries.push({ stored: history.write(valuesOf(n)), n });
+      else if (kind === "rewrite" && entry !== undefined)
+        Object.assign(entry, { stored: history.write(valuesOf(n)), n });
+      else if (kind === "on" || kind === "off") {
+        isOn = kind === "on";
+        history.to(isOn ? total : halved, factor);
+      }
+      for (const { stored, n: wanted } of entries) {
         expect(history.lost(stored)).toEqual([]);
         expect(history.read(stored)).toMatchObject(valuesOf(wanted));
       }

@@ -5,7 +5,7 @@ import { FIELD_NAME } from "./ids.ts";
 const ruleSchema = z.strictObject({
   convert: z.unknown().meta({
     description:
-      'A JsonLogic rule. It reads the stored value as {"var": "value"}. In a new field of a schema, it reads the earlier fields as {"var": "values.first"}.',
+      'A JsonLogic rule. It reads the stored value as {"var": "value"}. In a new field of a schema, it reads the earlier fields as {"var": "values.first"}, as in one that changes its type.',
     example: { in: [{ var: "value" }, ["yes", "on"]] },
   }),
 });

@@ -5,6 +5,7 @@
  */
 import { joinNames } from "../../kernel/faults.ts";
 import { equal, isObject } from "../../kernel/json.ts";
+import { readsOf } from "../document/index.ts";
 import { FIELD_TYPES, type Json } from "../fields/index.ts";
 import { takesRule } from "../types/index.ts";
 import { byRule, type ConversionBudget, conversionBudget, type Ruling, shown } from "./ruled.ts";
@@ -123,17 +124,25 @@ export function conversionTo(
 function taken(ruling: Ruling, value: unknown): unknown {
   const { step, rule, onLoss } = ruling;
   const { inverse, from, to } = step;
+  // A rule that reads several fields makes the value of the whole entry (`made.ts`).
+  if (rule !== undefined && readsOf(rule).length > 0) return value === null ? null : undefined;
   if (rule !== undefined) return byRule(ruling, value);
+  if (readsOf(inverse).length > 0) {
+    if (value === null) return null;
+    onLoss(backless(to, value));
+    return undefined;
+  }
   const made = inMarkets(step, value, onLoss);
   if (inverse === undefined || made === undefined || made === null) return made;
   const back = { ...step, from: to, to: from };
   const again = byRule({ ...ruling, step: back, rule: inverse, onLoss: () => {} }, made);
   if (again !== undefined && equal(again, value)) return made;
-  onLoss(
-    `cannot be converted back to ${to.type}: ${shown(value)}. Give the field a rule, as "from": { "convert": … }`,
-  );
+  onLoss(backless(to, value));
   return undefined;
 }
+
+const backless = ({ type }: Meaning, value: unknown): string =>
+  `cannot be converted back to ${type}: ${shown(value)}. Give the field a rule, as "from": { "convert": … }`;
 
 function stepsTo(current: string, from: string, forms: readonly Form[]): Step[] {
   const known = new Map(forms.map((form) => [form.stored, form]));

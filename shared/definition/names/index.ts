@@ -1,3 +1,4 @@
+export { pinnedNames } from "./earlier.ts";
 export { type Conversion, conversionTo, isLossless } from "./forms.ts";
 export { type Before, isSameRule, type MadeField, madeBefore, madeFields, madeIn } from "./made.ts";
 export { moveValues } from "./moved.ts";
@@ -9,7 +10,7 @@ export {
   movedFields,
   sharedBetween,
 } from "./moves.ts";
-export { pinnedNames, storedNames } from "./resolve.ts";
+export { storedNames } from "./resolve.ts";
 export { type ConversionBudget, conversionBudget, shown } from "./ruled.ts";
 export { splitItems } from "./split.ts";
 export {

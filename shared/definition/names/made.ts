@@ -11,7 +11,7 @@ import type { MovedField } from "./moves.ts";
 import { type ConversionBudget, conversionBudget, each, evaluated, LEVELS, shown } from "./ruled.ts";
 import { splitItems } from "./split.ts";
 import type { Meaning, OnLoss } from "./step.ts";
-import { allStored, type Identity, type Made, type NameTable, rootOf } from "./stored-names.ts";
+import { allStored, type Identity, lineOf, type Made, type NameTable, rootOf } from "./stored-names.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
@@ -133,8 +133,10 @@ export function madeFields(
     const [inside] = gone === true ? pathsOf(allStored(identity)) : [];
     if (inside === undefined && (gone === true || fields.every((field) => field.name !== name))) return [];
     const mark = `${rootOf(identity)}~made`;
-    const isStored = (values: Values) =>
-      [mark, ...allStored(identity)].some((one) => Object.hasOwn(values, one));
+    // The values that a field had before the rule are what the rule reads.
+    const [, ...earlier] = lineOf(made.form, identity.forms ?? []);
+    const own = allStored(identity).filter((stored) => !earlier.includes(stored));
+    const isStored = (values: Values) => [mark, ...own].some((one) => Object.hasOwn(values, one));
     const sources = Object.values(made.sources).map(({ stored }) => stored);
     return [
       {

@@ -5,6 +5,7 @@ import {
   type FieldDefinition,
   type HomeKey,
   homeKey,
+  isEntryRule,
   type OrbDocument,
   readsOf,
   ruleOf,
@@ -23,10 +24,10 @@ import {
   countForms,
   type Identity,
   insideScope,
+  isMadeUnder,
   MODULES,
   type NamedDocument,
   NameTable,
-  OWN_FORM,
   rootOf,
   type StoredNames,
   schemasOf,
@@ -125,7 +126,9 @@ class Resolution {
   #made(items: readonly Named[], all: readonly Identity[]): Identity[] {
     const { live, identities, place, isEmpty } = this.#known;
     const wasThere = (identity: Identity | undefined) => identity !== undefined && identity.gone !== true;
-    const fresh = items.filter(({ name }) => !wasThere(this.#found.get(name)));
+    const isFresh = ({ name }: Named) =>
+      !wasThere(this.#found.get(name)) || all.some((one) => one.name === name && isRemade(one));
+    const fresh = items.filter(isFresh);
     if (isEmpty || fresh.length === 0) return [...all];
     const before: Before = { meaning: (name) => live.get(name)?.meaning, identities, place };
     const returned = new Map<string, Meaning>();
@@ -198,10 +201,15 @@ class Resolution {
       forms: withForm(forms, { ...(known && originOf(known)), stored, ...after }),
     };
     // A rule counts once: it may stay in the document, and then the type may change in another way.
-    const rule = equal(item.rule, previous?.rule) || readsOf(item.rule).length > 0 ? undefined : item.rule;
+    const isNew = !equal(item.rule, previous?.rule);
+    const isOfOthers = readsOf(item.rule).length > 0;
+    const rule = isNew && !isOfOthers ? item.rule : undefined;
     const stays = isSameShape(before, after) && (rule === undefined || isSameShape(after, before));
     if (stays || isEmpty) return kept ?? identity;
     const all = forms ?? [{ stored, ...before }];
+    const canBeMade = gone !== true && identity.made === undefined && isConvertible(before, after, item.rule);
+    if (isNew && isOfOthers && canBeMade && !isEntryRule(item.rule))
+      return this.#remade(identity, all, after, item.rule);
     const again = formAgain(all, { stored, known, after, rule });
     if (again === undefined && !isConvertible(before, after, rule)) return kept ?? identity;
     // The entries are not checked for a removed field that comes back.
@@ -220,13 +228,42 @@ class Resolution {
         : { ...originOf(again), ...after };
     const next = again === undefined ? [...all, form] : withForm(all, form);
     const leadsBack = rule !== undefined && known !== undefined && known.from === form.stored;
-    return {
-      ...identity,
+    const { made, ...own } = identity;
+    const formed = {
+      ...own,
       stored: form.stored,
       forms: leadsBack ? withForm(next, { ...known, back: rule }) : next,
     };
+    // The rule that made values of others has no meaning for the values from before it.
+    return made !== undefined && isMadeUnder({ ...formed, made }, form.stored) ? { ...formed, made } : formed;
+  }
+
+  /** Returns the identity of a field with the stored name for the values that a new rule makes of several fields. */
+  #remade(identity: Identity, all: readonly Form[], after: Meaning, rule: unknown): Identity {
+    const { stored } = identity;
+    const again = all.find(
+      (form) => form.from === stored && equal(form.convert, rule) && isSameShape(form, after),
+    );
+    const form = again ?? {
+      stored: this.#unused(rootOf(identity)),
+      from: stored,
+      ...this.#known.place,
+      ...after,
+      convert: rule,
+    };
+    return {
+      ...identity,
+      stored: form.stored,
+      forms: again === undefined ? [...all, form] : withForm(all, { ...originOf(again), ...after }),
+    };
   }
 }
+
+/** Returns whether a new rule makes the values of an existing field of several others. */
+const isRemade = ({ stored, forms = [], made, gone }: Identity): boolean =>
+  gone !== true &&
+  made === undefined &&
+  forms.some((form) => form.stored === stored && readsOf(form.convert).length > 0);
 
 /**
  * Returns the form that a field had earlier and gets again.
@@ -238,8 +275,10 @@ function formAgain(
   change: { stored: string; known: Form | undefined; after: Meaning; rule: unknown },
 ): Form | undefined {
   const { stored, known, after, rule } = change;
+  // A rule that makes values of several fields counts only while the document has it.
+  const isOfOthers = (form: Form) => form.from === stored && readsOf(form.convert).length > 0;
   const fits = (form: Form) =>
-    rule === undefined ||
+    (rule === undefined && !isOfOthers(form)) ||
     (isSameShape(after, form) &&
       (form.stored === known?.from || (form.from === stored && equal(form.convert, rule))));
   return forms.find((form) => form.stored !== stored && isSameShape(form, after) && fits(form));
@@ -353,75 +392,11 @@ const homesIn = ({ modules }: OrbDocument, names: NameTable): HomeKey[] =>
   modules.flatMap(({ type, schemas }) => schemas.map(({ id }) => homeKey(storedHome(names, type, id))));
 
 /** Returns the language or market to which values without any belong. The first one is the default. */
-const defaultOf = (before: readonly string[], after: readonly string[]): string | undefined =>
+export const defaultOf = (before: readonly string[], after: readonly string[]): string | undefined =>
   after.find((key) => key === before[0]) ?? after[0] ?? before[0];
 
-/**
- * Returns the identity of a field whose type changed while the schema had no entries, so that values of both types have
- * one stored name. The earlier type gets a form of its own. If it cannot show the current values, it is another field.
- */
-function withOwnForm(
-  identity: Identity,
-  { was, is, place }: { was: Meaning; is: Meaning; place: Pick<Form, "language" | "market"> },
-): Identity {
-  const { stored, forms = [{ stored, ...is }] } = identity;
-  const own = `${stored}${OWN_FORM}`;
-  if (!isConvertible(is, was)) return { stored: own, name: identity.name };
-  return { ...identity, stored: own, forms: [...forms, { stored: own, from: stored, ...place, ...was }] };
-}
-
-/**
- * Returns the names in stored data for a document of an earlier revision, so that it reads values that were stored under
- * the live definition. Each name stands for what it stood for then, whatever has its name now.
- * @param names the names of that revision
- * @param live the live definition
- */
-export function pinnedNames(
-  document: OrbDocument,
-  names: StoredNames | undefined,
-  live: NamedDocument,
-): StoredNames {
-  const [table, liveTable] = [new NameTable(names), new NameTable(live.names)];
-  const scopes = scopesIn(document, (scope, name) => table.rootOf(scope, name));
-  const liveScopes = scopesIn(live.document, (scope, name) => liveTable.rootOf(scope, name));
-  const meanings = new Map(
-    liveScopes.flatMap(({ scope, items }) =>
-      items.map(({ name, meaning }) => [`${scope} ${liveTable.storedOf(scope, name)}`, meaning]),
-    ),
-  );
-  const place = {
-    language: defaultOf(live.document.languages, document.languages),
-    market: defaultOf(live.document.markets, document.markets),
-  };
-  return Object.fromEntries(
-    scopes.map(({ scope, items }) => {
-      const known = live.names?.[scope] ?? [];
-      const present = items.map(({ name, meaning }): Identity => {
-        const root = table.rootOf(scope, name);
-        const stored = table.storedOf(scope, name);
-        const now = known.find((identity) => rootOf(identity) === root);
-        const forms = now?.forms ?? table.formsOf(scope, name);
-        const identity = {
-          stored,
-          name,
-          ...(forms === undefined ? {} : { forms: [...forms] }),
-          ...(now?.moved === undefined ? {} : { moved: now.moved }),
-          ...(now?.made === undefined ? {} : { made: now.made }),
-        };
-        const is = meanings.get(`${scope} ${stored}`);
-        return meaning === undefined || is === undefined || isSameShape(meaning, is)
-          ? identity
-          : withOwnForm(identity, { was: meaning, is, place });
-      });
-      const roots = new Set(present.map(rootOf));
-      const others = known.filter((identity) => identity.moved !== undefined && !roots.has(rootOf(identity)));
-      return [scope, [...present, ...others.map((identity) => ({ ...identity, gone: true as const }))]];
-    }),
-  );
-}
-
 /** Returns the lists of names in a document. @param on is called with each list before the lists of what it names */
-function scopesIn(
+export function scopesIn(
   { modules, components = [] }: OrbDocument,
   rootIn: (scope: string, name: string) => string,
   on: (scope: Scope) => void = () => {},

@@ -69,6 +69,18 @@ export const OWN_FORM = "~0";
 /** Returns the name of an identity that no change of type changes. */
 export const rootOf = ({ stored, forms }: Identity): string => forms?.[0]?.stored ?? stored;
 
+/** Returns the stored names of a form and of those from which it was made, the newest first. */
+export function lineOf(stored: string, forms: readonly Form[]): string[] {
+  const form = forms.find((one) => one.stored === stored);
+  return form?.from === undefined ? [stored] : [stored, ...lineOf(form.from, forms)];
+}
+
+/** Returns whether a rule makes the values that an identity has under a stored name, if it makes some of its values. */
+export const isMadeUnder = (
+  { made, forms = [] }: Pick<Identity, "made" | "forms">,
+  stored: string,
+): boolean => made !== undefined && (forms.length === 0 || lineOf(stored, forms).includes(made.form));
+
 /** Returns all stored names of an identity. */
 export const allStored = ({ stored, forms = [] }: Identity): string[] => [
   ...new Set([stored, ...forms.map((form) => form.stored)]),
