@@ -163,12 +163,20 @@ export function shareParts({ paths, components }: Pick<ApiDocument, "paths" | "c
       shareHeaders(components, response);
       const types = Object.keys(response.content ?? {});
       if (types.length === 1 && types[0] === "application/problem+json") {
-        const name = `Problem${status}`;
+        // Only some routes have the headers of an earlier shape.
+        const name = `${Object.keys(shapeIn(response)).length === 0 ? "" : "Shaped"}Problem${status}`;
         components.responses[name] ??= problemResponse(Number(status), response);
         operation.responses[status] = { $ref: `#/components/responses/${name}` };
       }
     }
   }
+}
+
+/** Returns the headers that responses in the shape of an earlier revision have. */
+function shapeIn({ headers }: JsonSchema): JsonSchema {
+  if (typeof headers !== "object" || headers === null || Array.isArray(headers)) return {};
+  const own = Object.entries(headers).filter(([name]) => name === "Orb-Definition" || name === "Deprecation");
+  return Object.fromEntries(own);
 }
 
 function shareHeaders(components: Components, response: JsonSchema): void {
@@ -238,9 +246,10 @@ function problemResponse(status: number, response: JsonSchema): JsonSchema {
   if (example === undefined) return response;
   const { code, detail, errors } = example;
   const title = String(response.description ?? "Error");
+  const headers = { ...HEADERS[status], ...shapeIn(response) };
   return {
     description: title,
-    ...(HEADERS[status] === undefined ? {} : { headers: HEADERS[status] }),
+    ...(Object.keys(headers).length === 0 ? {} : { headers }),
     content: {
       "application/problem+json": {
         schema: { $ref: "#/components/schemas/Problem" },
