@@ -1,9 +1,9 @@
 /** Requests about change sets: pending versions of entries that are reviewed and published together. */
-import type { ChangeState } from "../../../shared/client/changes.ts";
+import type { ListedChange } from "../../../shared/client/changes.ts";
 import { get, pathOf, post, remove, send } from "./http.ts";
 import { orbPath, type Page } from "./orbs.ts";
 
-export { CHANGE_STATES, type ChangeState } from "../../../shared/client/changes.ts";
+export { CHANGE_STATES, type ChangeState, type ListedChange } from "../../../shared/client/changes.ts";
 
 /** The change sets of an application. */
 export interface ChangesPlace {
@@ -12,13 +12,7 @@ export interface ChangesPlace {
   managed: boolean;
 }
 
-export interface Approval {
-  by: string;
-  at: string;
-  /** Hash of the content that was approved. */
-  hash: string;
-  comment: string | null;
-}
+export type Approval = ListedChange["approvals"][number];
 
 export interface ReviewRule {
   approvals: number;
@@ -30,32 +24,6 @@ export interface ReviewRule {
   schema?: string;
   /** Whether the authors of the set may not approve. */
   notAuthor: boolean;
-}
-
-/** A change set, as in lists. */
-export interface ListedChange {
-  id: string;
-  title: string;
-  description: string | null;
-  state: ChangeState;
-  revision: number;
-  createdAt: string;
-  createdBy: string;
-  /** The handler, or the API token, with which the account opened the set. */
-  through?: string;
-  token?: string;
-  changedAt: string;
-  changedBy: string;
-  approvals: readonly Approval[];
-  /** When the set is to be published. It is, if the state is `SCHEDULED`; otherwise it waits for approvals. */
-  publishAt: string | null;
-  /** Why the set was not published at the planned time. */
-  refused: { publishAt: string; detail: string } | null;
-  rejection: { by: string; at: string; comment: string } | null;
-  published: { by: string; at: string; hash: string } | null;
-  /** Ids of the set that this one takes back, and of the one that took it back. */
-  reverts?: string;
-  revertedBy?: string;
 }
 
 export interface ChangeSet extends ListedChange {
