@@ -13,7 +13,7 @@ let platform: ApiDocument;
 let orb: ApiDocument;
 
 beforeAll(async () => {
-  const host = await sharedPlatform({});
+  const host = await sharedPlatform({ link: true });
   const token = await adminToken(host);
   const made = await call(host, "POST", "/api/admin/orbs?publish=true", { token, body: shop });
   expect(made.status).toBe(201);

@@ -210,7 +210,7 @@ async function judged(operation: Operation, answer: Response, partial: boolean):
 
 afterAll(() => platform?.stop());
 beforeAll(async () => {
-  platform = await startPlatform();
+  platform = await startPlatform({ link: true });
   const token = await adminToken(platform);
   const post = async (path: string, body: unknown) => {
     const answer = await call(platform, "POST", path, { token, body });

@@ -92,7 +92,7 @@ function testable(document: ApiDocument, revision: number): ApiDocument {
 }
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   const admin = await adminToken(platform);
   await createOrb(platform, admin, everything);
   const owner = await user(platform, "everything", "owner");

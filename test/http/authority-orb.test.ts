@@ -20,7 +20,7 @@ import {
 import { programRequest, VERIFIER } from "../support/tokens.ts";
 import { writtenState } from "../support/written.ts";
 
-const { platform, store, token, as } = await fileAdmin({});
+const { platform, store, token, as } = await fileAdmin({ link: true });
 let owner: SignedIn;
 let member: SignedIn;
 let spare: SignedIn;

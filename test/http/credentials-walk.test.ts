@@ -117,7 +117,7 @@ async function send(
 }
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   root = await adminToken(platform);
   for (const id of [ORB, OTHER]) {
     const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {

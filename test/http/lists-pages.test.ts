@@ -44,7 +44,7 @@ async function storeDeliveries(): Promise<void> {
 }
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   for (const id of [ORB, "pages-a", "pages-b", "pages-c"]) await createOrb(platform, token, small(id));
   for (let i = 0; i < 7; i++) {

@@ -25,7 +25,7 @@ const describe = async (orb?: string): Promise<ApiDocument> =>
   (await call(platform, "GET", `/api/openapi${orb === undefined ? "" : `?orb=${orb}`}`)).body as ApiDocument;
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   await create(shop);
 });

@@ -143,7 +143,7 @@ async function send(route: Route, names: readonly string[]) {
 const SIZE = 20;
 
 describe.each([
-  ["workerd", {}],
+  ["workerd", { link: true }],
   ["node", { serve: serveNode }],
 ] as const)("on the host %s", (host, options) => {
   let routes: Route[];

@@ -44,6 +44,11 @@ export interface TestPlatformOptions {
   hooks?: boolean;
   /** Starts a host that serves the functions instead of workerd. */
   serve?: StartOptions["serve"];
+  /**
+   * Whether the functions in workerd keep their connection to the broker in a Durable Object (default false). Otherwise
+   * each request opens a connection, which takes a quarter of the processor time of workerd and half of the broker's.
+   */
+  link?: boolean;
 }
 
 /** Starts a platform. Use it with `await using`. */
@@ -52,7 +57,9 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     PORT: String(await freePort()),
     STREAMS_PORT: String(await freePort()),
     DATA_DIR: options.env?.DATA_DIR ?? tempDir("platform"),
-    // `NATS_BROKERS=3 npm test -- test/http` runs everything on a cluster, `NATS_LINK=durable-object` over the link.
+    ...(options.link === true ? { NATS_LINK: "durable-object" } : {}),
+    // `NATS_BROKERS=3 npm test -- test/http` runs everything on a cluster, `NATS_LINK=durable-object` over the link, and
+    // `NATS_LINK=none` nothing.
     ...(process.env.TEST_BROKERS === undefined ? {} : { NATS_BROKERS: process.env.TEST_BROKERS }),
     ...(process.env.TEST_LINK === undefined ? {} : { NATS_LINK: process.env.TEST_LINK }),
     ...options.env,
@@ -134,9 +141,9 @@ let ofFile: Promise<TestPlatform> | undefined;
  * Returns a platform for all tests of a file. Tests that share it must not affect each other, so their orbs need
  * different ids.
  *
- * Without options, it is the platform of the worker. A start takes seconds of the processor, so the files of a worker
- * share one, and their orbs need different ids too. After each file, its orbs, services and limits are removed. Its
- * accounts and the audit log stay.
+ * Without options, it is the platform of the worker, which runs over the link. A start takes seconds of the processor,
+ * so the files of a worker share one, and their orbs need different ids too. After each file, its orbs, services and
+ * limits are removed. Its accounts and the audit log stay.
  * @param options give the file a platform of its own, which stops after the last test. A file needs one, even with the
  *   options `{}`, if it looks at all of the platform (its admins, its figures, its log), if it needs an orb id that
  *   another file has, or if it stops a part of the platform. The first call of the file decides.
@@ -152,7 +159,7 @@ export function sharedPlatform(options?: TestPlatformOptions): Promise<TestPlatf
 }
 
 async function startForWorker(): Promise<TestPlatform> {
-  const platform = await startPlatform();
+  const platform = await startPlatform({ link: true });
   // A worker ends by a signal. Kill the broker, so that it does not write into the folder of the run while that is removed.
   process.once("exit", () => {
     for (const { pid } of platform.brokers) if (pid !== undefined) process.kill(pid, "SIGKILL");
