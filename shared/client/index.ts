@@ -50,7 +50,16 @@ export type { AggregateGroup, Explanation, Page } from "./page.ts";
 export { Conflict, type Fault, isProblem, Problem } from "./problem.ts";
 export type { StreamBatch, StreamOptions } from "./stream.ts";
 export type { CallOptions, ClientOptions } from "./transport.ts";
-export type { Entry, FieldType, OrbTypes, Revision, RevisionItem, Status, Values } from "./types.ts";
+export type {
+  DescribedFile,
+  Entry,
+  FieldType,
+  OrbTypes,
+  Revision,
+  RevisionItem,
+  Status,
+  Values,
+} from "./types.ts";
 
 interface HandlerOptions extends CallOptions {
   /** The client sends this key with every attempt of a call, so that the service can recognise a repeated attempt. */

@@ -18,6 +18,7 @@ import type { CallOptions } from "./transport.ts";
 import type {
   ChangedValues,
   Entry,
+  Expandable,
   Expanded,
   Fields,
   Key,
@@ -25,7 +26,6 @@ import type {
   Mode,
   NewValues,
   OrbTypes,
-  References,
   Revision,
   RevisionItem,
   Values,
@@ -53,11 +53,11 @@ export interface RevisionPage {
 
 export interface Collection<All, O extends OrbTypes, S extends Fields, D extends Mode> {
   /** Returns a page of entries. Follow `nextCursor`, because a page may be shorter than `limit`. */
-  list<L extends string = never, E extends References<S> = never>(
+  list<L extends string = never, E extends Expandable<S> = never>(
     options?: ListOptions<All, O, S, L> & PageOptions & Expanding<E>,
   ): Promise<Page<Found<All, S, O, ModeOf<L, D>, E>>>;
   /** Yields all entries that match the filter. Requests one page at a time. */
-  all<L extends string = never, E extends References<S> = never>(
+  all<L extends string = never, E extends Expandable<S> = never>(
     options?: ListOptions<All, O, S, L> & Expanding<E>,
   ): AsyncGenerator<Found<All, S, O, ModeOf<L, D>, E>, void, undefined>;
   /**
@@ -72,7 +72,7 @@ export interface Collection<All, O extends OrbTypes, S extends Fields, D extends
   /** Counts, adds up and compares entries. Follows the pages until the result is complete. */
   aggregate<A extends string>(options: AggregateOptions<All, O, S, A>): Promise<AggregateGroup<A>[]>;
   /** Returns an entry by its id, or by a value of a unique field: `get({ sku: "AB-1000" })`. */
-  get<L extends string = never, E extends References<S> = never>(
+  get<L extends string = never, E extends Expandable<S> = never>(
     id: string | Key<S>,
     options?: GetOptions<S, L> & Expanding<E>,
   ): Promise<Found<All, S, O, ModeOf<L, D>, E>>;

@@ -27,7 +27,7 @@ export interface ReadOptions<S extends Fields, L extends string = string> extend
 
 /** Options of a call whose response can contain referenced entries. */
 export interface Expanding<E extends string> {
-  /** Reference fields to resolve. The response contains their entries as `expand`. */
+  /** Fields to resolve. The response contains the entries of references and the descriptions of files as `expand`. */
   expand?: readonly E[];
 }
 

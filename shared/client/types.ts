@@ -345,9 +345,12 @@ export type Key<S extends Fields> = string extends keyof S
   ? Readonly<Record<string, string | number>>
   : { [K in NamesWith<S, { key: true }>]: { readonly [F in K]: S[K]["type"] } }[NamesWith<S, { key: true }>];
 
-/** The names of the reference fields of a schema. */
-export type References<S extends Fields> = {
-  [K in keyof S]: S[K] extends { ref: string } ? K : string extends keyof S ? K : never;
+/** A field of files: its values have the id of a file. */
+type OfFiles = { type: { file: string } | readonly { file: string }[] };
+
+/** The names of the fields of a schema that responses can expand: references and files. */
+export type Expandable<S extends Fields> = {
+  [K in keyof S]: S[K] extends { ref: string } | OfFiles ? K : string extends keyof S ? K : never;
 }[keyof S] &
   string;
 
@@ -365,9 +368,24 @@ type TargetFields<All, R> = R extends `${infer O}/${infer M}/${infer S}`
     : Entry<Record<string, unknown>>
   : Entry<Record<string, unknown>>;
 
-/** The referenced entries of an entry, keyed by field. A referenced entry that the caller cannot see is `null`. */
+/** The description of a file. The texts are those of the response's language, or maps if it has all languages. */
+export interface DescribedFile {
+  file: string;
+  alt: string | Readonly<Record<string, string>> | null;
+  caption: string | Readonly<Record<string, string>> | null;
+  tags: readonly string[];
+  focal: { x: number; y: number } | null;
+  crop: { x: number; y: number; w: number; h: number } | null;
+}
+
+type TargetOf<All, F extends FieldType> = F extends OfFiles ? DescribedFile : TargetFields<All, F["ref"]>;
+
+/**
+ * The referenced entries and the descriptions of the files of an entry, keyed by field. A referenced entry that the
+ * caller cannot see is `null`.
+ */
 export type Expanded<All, S extends Fields, E extends string> = {
   [K in E & keyof S]: S[K] extends { list: true }
-    ? (TargetFields<All, S[K]["ref"]> | null)[] | null
-    : TargetFields<All, S[K]["ref"]> | null;
+    ? (TargetOf<All, S[K]> | null)[] | null
+    : TargetOf<All, S[K]> | null;
 };

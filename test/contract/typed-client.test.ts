@@ -81,6 +81,14 @@ export async function run(url: string, token: string) {
   const picture = await files.orb("album").pictures.picture.create({ image: { file: id }, papers: [{ file: id }] });
   const size: number | undefined = picture.values.image?.size;
   const name: string | undefined = picture.values.papers?.[0]?.name;
+  const library = files.files("album");
+  await library.update(id, { tags: ["words"], alt: { en: "Words" } });
+  const described = await files.orb("album").pictures.picture.get(picture.id, { expand: ["image", "papers"], revision: "latest" });
+  const tags: readonly string[] | undefined = described.expand.image?.tags;
+  const alt = described.expand.papers?.[0]?.alt;
+  const { items: found } = await library.list({ search: "words", tag: "words" });
+  const { usedIn } = await library.get(id);
+  if (tags?.[0] !== "words" || alt === undefined || found[0]?.id !== id || usedIn[0]?.id !== picture.id) throw new Error("not described");
   return { whole, title, price, condition, category, number, theme, total, size, name, isProblem: isProblem(new Error("x")) };
 }
 `;
