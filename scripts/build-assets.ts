@@ -21,7 +21,7 @@ const LIMITS = {
   images: 360 * 1024,
   first: 90 * 1024,
   richText: 90 * 1024,
-  all: 244 * 1024,
+  all: 268 * 1024,
 } as const;
 const NAMES = {
   functions: "Functions",

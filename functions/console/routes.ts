@@ -2,7 +2,7 @@
  * All pages of the console. The first matching route wins. The browser loads the code of a section when the user
  * first visits the section.
  */
-import { forAdmins, forAuthors, forManagers, type Route } from "./shell/nav.ts";
+import { forAdmins, forAuthors, forEditors, forManagers, hasFiles, type Route } from "./shell/nav.ts";
 
 export const ROUTES: readonly Route[] = [
   { path: "/", load: () => import("./home/home.tsx"), nav: { label: "nav.home", icon: "boxes" } },
@@ -23,6 +23,13 @@ export const ROUTES: readonly Route[] = [
     path: "/orbs/:orb/changes/:change",
     load: () => import("./changes/review.tsx"),
     visible: forAuthors,
+  },
+  {
+    path: "/orbs/:orb/media",
+    load: () => import("./media/page.tsx"),
+    visible: forEditors,
+    fits: hasFiles,
+    nav: { label: "nav.media", icon: "image" },
   },
   {
     path: "/orbs/:orb/people",

@@ -36,6 +36,7 @@ const CHOSEN: Readonly<Record<string, readonly [Host, Width]>> = {
   "console-handlers.test.ts": ["workerd", "phone"],
   "console-leave.test.ts": ["node", "desktop"],
   "console-words.test.ts": ["node", "desktop"],
+  "console-media.test.ts": ["node", "desktop"],
   "console-names.test.ts": ["workerd", "desktop"],
   "console-path.test.ts": ["node", "phone"],
   "console-fields.test.ts": ["node", "desktop"],

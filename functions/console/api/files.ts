@@ -1,22 +1,76 @@
-/** Uploads files. */
-import { filesOf, type UploadedFile } from "../../../shared/client/files.ts";
+/** Uploads files, and works with the library of an application's files. */
+import {
+  type FileChange,
+  type Files,
+  filesOf,
+  type LibraryFile,
+  type LibraryFileDetail,
+  type ListFilesOptions,
+  type ReplacedFile,
+  type UploadedFile,
+} from "../../../shared/client/files.ts";
 import { isProblem } from "../../../shared/client/problem.ts";
 import { sessionEnded, transport } from "./http.ts";
+import { orbPath } from "./orbs.ts";
+
+export type {
+  FileChange,
+  FileUser,
+  LibraryFile,
+  LibraryFileDetail,
+  ListFilesOptions,
+} from "../../../shared/client/files.ts";
+
+/** The library of an application. */
+export interface FilesPlace {
+  orb: string;
+  /** Whether the caller is a platform admin. */
+  managed: boolean;
+}
+
+async function asked<T>(request: Promise<T>): Promise<T> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isProblem(error) && error.status === 401) sessionEnded.value = true;
+    throw error;
+  }
+}
+
+const libraryOf = ({ orb, managed }: FilesPlace): Files =>
+  filesOf(transport, orb, managed ? `${orbPath(orb)}/files` : undefined);
 
 /**
  * Uploads a file to an application.
  * @param onProgress called with the fraction of the file that is stored, from 0 to 1
  * @throws Problem if the platform responds with an error; TypeError if it cannot be reached
  */
-export async function uploadFile(
+export const uploadFile = (
   orb: string,
   file: File,
   onProgress: (share: number) => void,
-): Promise<UploadedFile> {
-  try {
-    return await filesOf(transport, orb).upload(file, { onProgress });
-  } catch (error) {
-    if (isProblem(error) && error.status === 401) sessionEnded.value = true;
-    throw error;
-  }
-}
+): Promise<UploadedFile> => asked(filesOf(transport, orb).upload(file, { onProgress }));
+
+export const listFiles = (
+  place: FilesPlace,
+  options: ListFilesOptions,
+): Promise<{ items: readonly LibraryFile[]; nextCursor: string | null }> =>
+  asked(libraryOf(place).list(options));
+
+export const readFile = (place: FilesPlace, id: string, signal: AbortSignal): Promise<LibraryFileDetail> =>
+  asked(libraryOf(place).get(id, { signal }));
+
+/** @param revision of the description that the change is based on */
+export const updateFile = (
+  place: FilesPlace,
+  id: string,
+  change: FileChange,
+  revision?: number,
+): Promise<LibraryFile> =>
+  asked(libraryOf(place).update(id, change, revision === undefined ? {} : { revision }));
+
+export const replaceFile = (place: FilesPlace, id: string, by: string): Promise<ReplacedFile> =>
+  asked(libraryOf(place).replace(id, by));
+
+export const deleteFile = (place: FilesPlace, id: string): Promise<void> =>
+  asked(libraryOf(place).delete(id));

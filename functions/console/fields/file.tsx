@@ -1,5 +1,6 @@
 /** The inputs for a file and for a list of files: show the stored files, and let the user choose new ones. */
 import { useRef } from "preact/hooks";
+import { ChooseFile, DescribeFile } from "../files/choose.tsx";
 import { DropZone } from "../files/drop-zone.tsx";
 import { Thumbnail } from "../files/thumbnail.tsx";
 import { useUploads } from "../files/uploads.ts";
@@ -42,11 +43,22 @@ function FileInput({
   onUpload,
 }: InputProps) {
   const uploads = useUploads({ orb, field, disabled, onStored: onChange, onProgress: onUpload, onFault });
-  if (shownFile(value) === undefined)
-    return <DropZone {...{ uploads, attributes, disabled }} accept={field.accept} multiple={false} />;
+  const file = shownFile(value);
+  if (file === undefined)
+    return (
+      <div class="file-input">
+        <DropZone {...{ uploads, attributes, disabled }} accept={field.accept} multiple={false} />
+        <ChooseFile
+          {...{ orb, field }}
+          disabled={disabled || uploads.progress !== undefined}
+          onPick={onChange}
+        />
+      </div>
+    );
   return (
     <div class="chosen-entry">
       <FileLink field={field} value={value} />
+      <DescribeFile orb={orb} file={file} />
       {disabled ? null : (
         <IconButton
           label={t("fields.clear", { field: labelOf(field) })}
@@ -54,6 +66,16 @@ function FileInput({
           onClick={() => onChange(null)}
         />
       )}
+    </div>
+  );
+}
+
+function GalleryFile({ field, orb, value }: CellProps & { orb: string }) {
+  const file = shownFile(value);
+  return (
+    <div class="chosen-entry">
+      <FileLink field={field} value={value} />
+      {file === undefined ? null : <DescribeFile orb={orb} file={file} />}
     </div>
   );
 }
@@ -90,9 +112,7 @@ function FileListInput({
       <ol class="gallery">
         {items.map((item, at) => (
           <li key={at}>
-            <div class="chosen-entry">
-              <FileLink field={field} value={item} />
-            </div>
+            <GalleryFile {...{ field, orb }} value={item} />
             {disabled ? null : (
               <div class="list-buttons">
                 <IconButton
@@ -122,7 +142,10 @@ function FileListInput({
           <p class="hint">{t("fields.none")}</p>
         ) : null
       ) : (
-        <DropZone {...{ uploads, attributes, disabled }} accept={field.accept} multiple />
+        <div class="file-input">
+          <DropZone {...{ uploads, attributes, disabled }} accept={field.accept} multiple />
+          <ChooseFile {...{ orb, field, disabled }} onPick={add} />
+        </div>
       )}
     </div>
   );

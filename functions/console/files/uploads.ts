@@ -25,7 +25,7 @@ export interface Uploads {
 }
 
 /** Returns whether a type matches one of the accepted ones, such as `image/*` or `application/pdf`. */
-function accepts(accept: readonly string[], type: string): boolean {
+export function accepts(accept: readonly string[], type: string): boolean {
   return accept.some((each) => each === type || (each.endsWith("/*") && type.startsWith(each.slice(0, -1))));
 }
 

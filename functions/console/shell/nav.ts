@@ -1,6 +1,7 @@
 /** The pages of the console, in the form that routes and navigation use. */
 import type { ComponentType } from "preact";
-import { type Caller, isPlatformAdmin, writesSome } from "../api/caller.ts";
+import { type Caller, isPlatformAdmin, maySome, writesSome } from "../api/caller.ts";
+import type { FieldModel, OrbModel } from "../model/orb.ts";
 import type { TextKey } from "../texts/t.ts";
 import type { IconName } from "../ui/icon.tsx";
 
@@ -15,6 +16,8 @@ export interface Route {
   load: () => Promise<{ default: PageComponent }>;
   /** Returns whether the caller sees the page. The platform checks every request again. */
   visible?: (caller: Caller) => boolean;
+  /** Returns whether the navigation shows the page for an application. */
+  fits?: (orb: OrbModel) => boolean;
   /** Whether the page itself says where to sign in. Other pages appear only to callers who are signed in. */
   asks?: boolean;
   /** The page's link in the navigation. Users reach a page without such a link through other pages. */
@@ -41,6 +44,16 @@ export const forAuthors = (caller: Caller): boolean =>
   isPlatformAdmin(caller) ||
   (caller.orb !== null && !BUILT_IN.includes(caller.account?.role ?? "public")) ||
   writesSome(caller);
+
+/** For pages about content of others: visible to callers who may read the drafts of some schema. */
+export const forEditors = (caller: Caller): boolean => maySome(caller, ["update", "publish"], false);
+
+const holdsFile = ({ type, fields = [], blocks = [] }: FieldModel): boolean =>
+  type === "file" || fields.some(holdsFile) || blocks.some((block) => block.fields.some(holdsFile));
+
+/** Returns whether some schema or component of an application has a field for files. */
+export const hasFiles = ({ modules, components = [] }: OrbModel): boolean =>
+  [...modules.flatMap(({ schemas }) => schemas), ...components].some(({ fields }) => fields.some(holdsFile));
 
 /**
  * Returns the path of the page that shows sample code for a request to a schema's API.

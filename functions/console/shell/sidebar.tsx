@@ -32,7 +32,7 @@ function Item({
 }
 
 /** The pages of an application before its content. */
-const FIRST_PAGES: readonly string[] = ["/orbs/:orb", "/orbs/:orb/changes"];
+const FIRST_PAGES: readonly string[] = ["/orbs/:orb", "/orbs/:orb/changes", "/orbs/:orb/media"];
 
 const isOfOrb = ({ path }: Route) => path.startsWith("/orbs/:orb");
 
@@ -207,7 +207,12 @@ export function Sidebar({
   /** Whether the application is loading. What follows its content is shown afterwards, so that it does not move. */
   waiting: boolean;
 }) {
-  const shown = routes.filter(({ nav, visible }) => nav !== undefined && (visible?.(caller) ?? true));
+  const shown = routes.filter(
+    ({ nav, visible, fits }) =>
+      nav !== undefined &&
+      (visible?.(caller) ?? true) &&
+      (fits === undefined || (orb !== undefined && fits(orb))),
+  );
   const first = shown.filter(({ path }) => FIRST_PAGES.includes(path));
   const further = shown.filter((route) => isOfOrb(route) && !first.includes(route));
   const itemsOf = (some: readonly Route[]) =>

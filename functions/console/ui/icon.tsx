@@ -29,6 +29,7 @@ import fileText from "lucide:file-text";
 import gitPullRequest from "lucide:git-pull-request";
 import globe from "lucide:globe";
 import house from "lucide:house";
+import image from "lucide:image";
 import info from "lucide:info";
 import keyRound from "lucide:key-round";
 import languages from "lucide:languages";
@@ -101,6 +102,7 @@ const ICONS = {
   globe,
   history,
   house,
+  image,
   info,
   keyRound,
   languages,

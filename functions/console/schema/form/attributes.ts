@@ -304,6 +304,7 @@ const ATTRIBUTES = {
     { name: "accept", control: "lines", half: true, when: isFile },
     { name: "maxSize", control: "number", half: true, when: isFile },
     { name: "variants", control: "json", half: true, when: isFile },
+    { name: "altRequired", control: "flag", half: true, when: isFile },
     { name: "public", control: "flag", half: true, when: isFile },
     {
       name: "required",

@@ -1,0 +1,249 @@
+/** The list of a library of files: its filters and its grid. The page of the library and the picker show it. */
+import type { ComponentChildren } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { type FilesPlace, type LibraryFile, type ListFilesOptions, listFiles } from "../api/files.ts";
+import type { FieldModel } from "../model/orb.ts";
+import { type Loaded, useLoad } from "../state/load.ts";
+import { LOCALE, t } from "../texts/t.ts";
+import { Badge } from "../ui/badge.tsx";
+import { Icon } from "../ui/icon.tsx";
+import { Empty, Shows } from "../ui/states.tsx";
+import { Pager } from "../ui/table.tsx";
+import { Thumbnail } from "./thumbnail.tsx";
+
+/** Which files a list shows. */
+export interface LibraryFilter {
+  search: string;
+  type: string;
+  tag: string;
+  only: string;
+}
+
+export const NO_FILTER: LibraryFilter = { search: "", type: "", tag: "", only: "" };
+
+/** Files on a page. */
+const PAGE = 24;
+/** Milliseconds after the last key until the list is searched. */
+const TYPING_MS = 300;
+
+/** Stands for a field, so that inputs of fields can be used without one. */
+export const ANY_FILE: FieldModel = {
+  name: "file",
+  type: "file",
+  list: true,
+  variants: [{ w: 320, h: 320, fit: "contain", format: "webp" }],
+};
+
+export const filesKey = (orb: string, rest = ""): string => `orbs/${orb}/library/${rest}`;
+
+/** Loads a page of the library. */
+export function useLibrary(place: FilesPlace, filter: LibraryFilter, cursor: string | undefined) {
+  const { search, type, tag, only } = filter;
+  const options: ListFilesOptions = {
+    ...(search === "" ? {} : { search }),
+    ...(type === "" ? {} : { type }),
+    ...(tag === "" ? {} : { tag }),
+    ...(only === "unused" || only === "replaced" ? { only } : {}),
+    ...(cursor === undefined ? {} : { cursor }),
+    limit: PAGE,
+  };
+  return useLoad(filesKey(place.orb, `list/${JSON.stringify(options)}`), (signal) =>
+    listFiles(place, { ...options, signal }),
+  );
+}
+
+const sizes = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
+
+/** Returns a number of bytes as people read it: `1.5 MB`. */
+export function sizeText(bytes: number): string {
+  const units = ["kB", "MB", "GB"] as const;
+  if (bytes < 1000) return t("media.bytes", { count: bytes });
+  const step = Math.min(units.length, Math.floor(Math.log10(bytes) / 3));
+  return `${sizes.format(bytes / 1000 ** step)} ${units[step - 1]}`;
+}
+
+export const isImage = ({ type }: Pick<LibraryFile, "type">): boolean => type.startsWith("image/");
+
+/** The picture of a file, or an icon. */
+export function FilePicture({ file }: { file: LibraryFile }) {
+  const { id, revision } = file;
+  return (
+    <span class="media-picture">
+      {isImage(file) ? (
+        // A new crop has another picture under the same address.
+        <Thumbnail key={`${id} ${revision}`} field={ANY_FILE} value={{ ...file, file: id }} />
+      ) : (
+        <Icon name="fileText" size={40} />
+      )}
+    </span>
+  );
+}
+
+function Tile({ file, onOpen }: { file: LibraryFile; onOpen: (file: LibraryFile) => void }) {
+  const { name, size, width, height, uses, alt } = file;
+  const pixels = width === undefined || height === undefined ? "" : ` · ${width} × ${height}`;
+  return (
+    <li>
+      <button type="button" class="media-tile" onClick={() => onOpen(file)}>
+        <FilePicture file={file} />
+        <span class="media-name" dir="auto">
+          {name}
+        </span>
+        <span class="hint" dir="auto">
+          {sizeText(size)}
+          {pixels}
+        </span>
+        <span class="media-badges">
+          {uses === 0 ? <Badge>{t("media.unused")}</Badge> : null}
+          {isImage(file) && Object.keys(alt).length === 0 ? (
+            <Badge tone="warning">{t("media.noAlt")}</Badge>
+          ) : null}
+        </span>
+      </button>
+    </li>
+  );
+}
+
+const TYPES = ["image/*", "video/*", "audio/*", "application/pdf", "text/*"] as const;
+
+/** The inputs that choose which files the list shows. */
+export function LibraryFilters({
+  filter,
+  onChange,
+  types = TYPES,
+  picks,
+}: {
+  filter: LibraryFilter;
+  onChange: (filter: LibraryFilter) => void;
+  /** The types to choose from. */
+  types?: readonly string[];
+  /** Whether the list is for choosing a file, and so has no replaced ones. */
+  picks?: boolean;
+}) {
+  const [text, setText] = useState(filter.search);
+  useEffect(() => {
+    if (text === filter.search) return;
+    const timer = setTimeout(() => onChange({ ...filter, search: text }), TYPING_MS);
+    return () => clearTimeout(timer);
+  }, [text]);
+  return (
+    <search class="media-filters">
+      <input
+        type="search"
+        aria-label={t("media.search")}
+        placeholder={t("media.search")}
+        autocomplete="off"
+        value={text}
+        onInput={(event) => setText(event.currentTarget.value)}
+        onKeyDown={(event) => {
+          if (event.key === "Enter") onChange({ ...filter, search: text });
+        }}
+      />
+      <select
+        aria-label={t("media.type")}
+        value={filter.type}
+        onChange={(event) => onChange({ ...filter, type: event.currentTarget.value })}
+      >
+        <option value="">{t("media.anyType")}</option>
+        {types.map((type) => (
+          <option key={type} value={type}>
+            {TYPES.some((one) => one === type) ? t(`media.type-${type as (typeof TYPES)[number]}`) : type}
+          </option>
+        ))}
+      </select>
+      {picks === true ? null : (
+        <select
+          aria-label={t("media.which")}
+          value={filter.only}
+          onChange={(event) => onChange({ ...filter, only: event.currentTarget.value })}
+        >
+          <option value="">{t("media.all")}</option>
+          <option value="unused">{t("media.onlyUnused")}</option>
+          <option value="replaced">{t("media.onlyReplaced")}</option>
+        </select>
+      )}
+      {filter.tag === "" ? null : (
+        <button type="button" class="button plain small" onClick={() => onChange({ ...filter, tag: "" })}>
+          <span dir="auto">{filter.tag}</span>
+          <Icon name="x" size={14} />
+          <span class="sr-only">{t("media.anyTag")}</span>
+        </button>
+      )}
+    </search>
+  );
+}
+
+/** The tags of the files that are shown, to choose one. */
+function Tags({
+  files,
+  filter,
+  onChange,
+}: {
+  files: readonly LibraryFile[];
+  filter: LibraryFilter;
+  onChange: (filter: LibraryFilter) => void;
+}) {
+  const tags = [...new Set(files.flatMap((file) => file.tags))].sort();
+  if (tags.length === 0 || filter.tag !== "") return null;
+  return (
+    <ul class="media-tags" aria-label={t("media.tags")}>
+      {tags.map((tag) => (
+        <li key={tag}>
+          <button
+            type="button"
+            class="button plain small"
+            onClick={() => onChange({ ...filter, tag })}
+            dir="auto"
+          >
+            {tag}
+          </button>
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The files of a page, with buttons for the pages before and after. */
+export function FileGrid({
+  files,
+  filter,
+  cursors,
+  onFilter,
+  onCursors,
+  onOpen,
+  empty,
+}: {
+  files: Loaded<{ items: readonly LibraryFile[]; nextCursor: string | null }>;
+  filter: LibraryFilter;
+  cursors: readonly string[];
+  onFilter: (filter: LibraryFilter) => void;
+  onCursors: (cursors: readonly string[]) => void;
+  onOpen: (file: LibraryFile) => void;
+  /** Shown if there are no files at all: says how to add some. */
+  empty?: ComponentChildren;
+}) {
+  const isFiltered = Object.values(filter).some((value) => value !== "");
+  return (
+    <Shows of={files}>
+      {({ items, nextCursor }) => (
+        <>
+          <Tags files={items} filter={filter} onChange={onFilter} />
+          {items.length > 0 ? (
+            <ul class="media-grid" aria-label={t("media.files")}>
+              {items.map((file) => (
+                <Tile key={file.id} file={file} onOpen={onOpen} />
+              ))}
+            </ul>
+          ) : nextCursor !== null ? (
+            <p class="hint">{t("media.searchOn")}</p>
+          ) : (
+            <Empty icon="fileText" title={t(isFiltered ? "media.noneFound" : "media.none")}>
+              {isFiltered ? null : empty}
+            </Empty>
+          )}
+          <Pager cursors={cursors} next={nextCursor} onChange={onCursors} />
+        </>
+      )}
+    </Shows>
+  );
+}
