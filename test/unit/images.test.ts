@@ -54,6 +54,26 @@ describe("the size of a variant", () => {
     expect(small.to).toEqual({ width: 20, height: 20 });
   });
 
+  it("shows only the crop, with the focal point as near to its middle as the crop allows", () => {
+    const size = { width: 400, height: 200 };
+    const cut = (options: Parameters<typeof variantOf>[0], frame: Parameters<typeof cutOf>[2]) =>
+      cutOf(size, variantOf(options), frame);
+    const crop = { x: 0.5, y: 0, w: 0.25, h: 1 };
+    expect(cut({ w: 50 }, { crop })).toEqual({
+      ...{ x: 200, y: 0, width: 100, height: 200 },
+      to: { width: 50, height: 100 },
+    });
+    const square = { w: 100, h: 100, fit: "cover" } as const;
+    expect(cut(square, { crop })).toMatchObject({ x: 200, y: 50, width: 100, height: 100 });
+    expect(cut(square, { crop, focal: { x: 0.9, y: 0.9 } })).toMatchObject({ x: 200, y: 100 });
+    expect(cut(square, { focal: { x: 0, y: 0.5 } })).toMatchObject({ x: 0, width: 200 });
+    expect(cut(square, { focal: { x: 0.6, y: 0.5 } })).toMatchObject({ x: 140, width: 200 });
+    expect(cut({ w: 50 }, { crop: { x: 0.9999, y: 0.9999, w: 0.0001, h: 0.0001 } }).to).toEqual({
+      width: 1,
+      height: 1,
+    });
+  });
+
   it("is at least one pixel of every image", () => {
     expect(cutOf({ width: 10_000, height: 1 }, variantOf({ w: 5 })).to).toEqual({ width: 5, height: 1 });
   });
@@ -79,6 +99,26 @@ describe("decoding", () => {
       const [right, bottom] = [made.width - 4, made.height - 4];
       const colors = [at(made, 3, 3), at(made, right, 3), at(made, right, bottom), at(made, 3, bottom)];
       expect(colors.map((color) => isNear(color, BLUE))).toEqual([0, 1, 2, 3].map((one) => one === corner));
+    }
+  });
+
+  it("crops the image as viewers see it, whatever its orientation", async () => {
+    const image = await jpeg(picture(64, 32, RED, BLUE));
+    /** The quarters, as crops, in which each orientation shows the upper left one. */
+    const quarters = [0, 1, 2, 3, 0, 1, 2, 3].map((corner) => ({
+      ...{ x: corner === 1 || corner === 2 ? 0.5 : 0, y: corner >= 2 ? 0.5 : 0 },
+      ...{ w: 0.5, h: 0.5 },
+    }));
+    for (const [i, crop] of quarters.entries()) {
+      const job = { limit, frame: { crop }, variant: variantOf({ w: 64, h: 64, format: "png" }) };
+      const { content } = await makeImage(codecs, withExif(image, exif(i + 1)), job);
+      const made = await pixelsOf(content ?? new Uint8Array(0));
+      expect([made.width, made.height]).toEqual(i < 4 ? [32, 16] : [16, 32]);
+      for (const [x, y] of [
+        [2, 2],
+        [made.width - 3, made.height - 3],
+      ] as const)
+        expect(isNear(at(made, x, y), BLUE), `orientation ${i + 1}`).toBe(true);
     }
   });
 
