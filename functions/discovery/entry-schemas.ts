@@ -123,12 +123,11 @@ function fileSchema(locales: Locales): JsonSchema {
   });
   return {
     type: "object",
-    required: ["file", "alt", "caption", "tags", "focal", "crop"],
+    required: ["file", "alt", "caption", "focal", "crop"],
     properties: {
       file: { type: "string" },
       alt: text,
       caption: text,
-      tags: { type: "array", items: { type: "string" } },
       focal: place(["x", "y"]),
       crop: place(["x", "y", "w", "h"]),
     },

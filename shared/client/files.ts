@@ -3,7 +3,7 @@
  * and resumes after a failure.
  */
 import { isProblem } from "./problem.ts";
-import { backoff, type CallOptions, isPassing, pause, type Transport } from "./transport.ts";
+import { backoff, type CallOptions, isPassing, pause, type Request, type Transport } from "./transport.ts";
 
 export interface UploadedFile {
   /** Id of the file. To store the file in an entry, write `{ file: id }`. */
@@ -95,6 +95,11 @@ export interface ListFilesOptions extends CallOptions {
   cursor?: string | undefined;
 }
 
+export interface FilePage {
+  items: readonly LibraryFile[];
+  nextCursor: string | null;
+}
+
 /** Changes of a description. Null removes a member, or a text. */
 export interface FileChange {
   name?: string;
@@ -135,7 +140,7 @@ export interface Files {
     options?: CallOptions & { seconds?: number },
   ): Promise<{ url: string; expiresAt: string }>;
   /** Lists the files of the orb, page by page. Those that were uploaded, used or changed last come first. */
-  list(options?: ListFilesOptions): Promise<{ items: readonly LibraryFile[]; nextCursor: string | null }>;
+  list(options?: ListFilesOptions): Promise<FilePage>;
   /** Describes a file, and names the entries that refer to it. */
   get(file: FileRef, options?: CallOptions): Promise<LibraryFileDetail>;
   /** Changes the description of a file. The file then stays, although no entry refers to it. */
@@ -190,48 +195,45 @@ function isPassingFailure(error: unknown): boolean {
   );
 }
 
-/** What {@link Files} does with the library. @param base path of all files */
+/**
+ * The functions of {@link Files} for the library.
+ * @param base path of the library
+ * @param managed whether that is a path of the management API
+ */
 function libraryOf(transport: Transport, base: string, managed: boolean) {
-  const path = (file: FileRef) => `${base}/${encodeURIComponent(idOf(file))}`;
-  const headers = ({ revision }: Revised): Record<string, string> =>
-    revision === undefined ? {} : { "if-match": `"${revision}"` };
+  const ask = (
+    method: Request["method"],
+    file: FileRef | "",
+    { signal, revision }: { signal?: AbortSignal | undefined; revision?: number } = {},
+    more: Partial<Request> & { below?: string } = {},
+  ) => {
+    const { below = "", ...rest } = more;
+    return transport.send({
+      method,
+      path: file === "" ? base : `${base}/${encodeURIComponent(idOf(file))}${below}`,
+      signal,
+      headers: revision === undefined ? {} : { "if-match": `"${revision}"` },
+      repeat: method === "GET" ? "safe" : "refused",
+      ...rest,
+    });
+  };
   const bodyOf = async <T>(response: Promise<Response>) => (await (await response).json()) as T;
   return {
-    list({ signal, ...query }: ListFilesOptions = {}) {
-      const search = new URLSearchParams();
-      for (const [name, value] of Object.entries(query))
-        if (value !== undefined) search.set(name, String(value));
-      const request = { method: "GET", path: base, query: search, signal, repeat: "safe" } as const;
-      return bodyOf<{ items: readonly LibraryFile[]; nextCursor: string | null }>(transport.send(request));
+    list: ({ signal, ...options }: ListFilesOptions = {}) => {
+      // A member that is undefined is left out.
+      const query = new URLSearchParams(JSON.parse(JSON.stringify(options)));
+      return bodyOf<FilePage>(ask("GET", "", { signal }, { query }));
     },
-    get(file: FileRef, { signal }: CallOptions = {}) {
-      // Below the orb's own path, the address of a file is that of its content.
-      const query = new URLSearchParams(managed ? {} : { describe: "true" });
-      const request = { method: "GET", path: path(file), query, signal, repeat: "safe" } as const;
-      return bodyOf<LibraryFileDetail>(transport.send(request));
-    },
-    update(file: FileRef, body: FileChange, options: Revised = {}) {
-      return bodyOf<LibraryFile>(
-        transport.send({
-          ...{ method: "PATCH", path: path(file), body, headers: headers(options), signal: options.signal },
-          repeat: options.revision === undefined ? "safe" : "refused",
-        }),
-      );
-    },
-    replace(file: FileRef, by: FileRef, options: Revised = {}) {
-      return bodyOf<ReplacedFile>(
-        transport.send({
-          ...{ method: "POST", path: `${path(file)}/replace`, body: { by: idOf(by) } },
-          ...{ headers: headers(options), signal: options.signal, repeat: "refused" },
-        }),
-      );
-    },
-    async delete(file: FileRef, options: Revised = {}) {
-      await transport.send({
-        ...{ method: "DELETE", path: path(file), headers: headers(options), signal: options.signal },
-        repeat: "refused",
-      });
-    },
+    get: (file: FileRef, options?: CallOptions) =>
+      bodyOf<LibraryFileDetail>(
+        // Below the orb's own path, the address of a file is that of its content.
+        ask("GET", file, options, managed ? {} : { query: new URLSearchParams("describe=true") }),
+      ),
+    update: (file: FileRef, body: FileChange, options?: Revised) =>
+      bodyOf<LibraryFile>(ask("PATCH", file, options, { body })),
+    replace: (file: FileRef, by: FileRef, options?: Revised) =>
+      bodyOf<ReplacedFile>(ask("POST", file, options, { below: "/replace", body: { by: idOf(by) } })),
+    delete: async (file: FileRef, options?: Revised) => void (await ask("DELETE", file, options)),
   };
 }
 

@@ -33,6 +33,7 @@ export type {
 export type {
   DownloadOptions,
   FileChange,
+  FilePage,
   FileRef,
   Files,
   FileUser,

@@ -373,7 +373,6 @@ export interface DescribedFile {
   file: string;
   alt: string | Readonly<Record<string, string>> | null;
   caption: string | Readonly<Record<string, string>> | null;
-  tags: readonly string[];
   focal: { x: number; y: number } | null;
   crop: { x: number; y: number; w: number; h: number } | null;
 }

@@ -114,8 +114,8 @@ export function mayBrowseUse(caller: Principal, compiled: CompiledOrb, use: File
  * read, described files that no entry has, and the caller's own uploads.
  */
 export function mayBrowseFile(caller: Principal, compiled: CompiledOrb, record: FileRecord): boolean {
-  if (!mayBrowse(caller, compiled)) return false;
-  if (record.entries.length === 0) return record.asset !== undefined || isUploader(caller.actor, record);
+  if (record.entries.length === 0)
+    return (record.asset !== undefined || isUploader(caller.actor, record)) && mayBrowse(caller, compiled);
   return record.entries.some((use) => mayBrowseUse(caller, compiled, use));
 }
 

@@ -100,7 +100,7 @@ test("files are uploaded, described, cropped and found again", async () => {
   const other = await dialog(page).locator(".frame svg").boundingBox();
   if (other === null) throw new Error("the image is not visible");
   await page.mouse.click(other.x + other.width * 0.1, other.y + other.height * 0.1);
-  await dialog(page).locator(".frame-focal").waitFor();
+  await dialog(page).locator(".frame-focal").waitFor({ state: "attached" });
   await button(page, "Save description").click();
   await expect.poll(async () => (await stored("dusk")).focal?.x).toBeLessThan(0.2);
   await page.keyboard.press("Escape");

@@ -83,12 +83,12 @@ export async function run(url: string, token: string) {
   const name: string | undefined = picture.values.papers?.[0]?.name;
   const library = files.files("album");
   await library.update(id, { tags: ["words"], alt: { en: "Words" } });
-  const described = await files.orb("album").pictures.picture.get(picture.id, { expand: ["image", "papers"], revision: "latest" });
-  const tags: readonly string[] | undefined = described.expand.image?.tags;
+  const described = await files.orb("album").pictures.picture.get(picture.id, { expand: ["image", "papers"], revision: "latest", locale: "en" });
+  const text = described.expand.image?.alt;
   const alt = described.expand.papers?.[0]?.alt;
   const { items: found } = await library.list({ search: "words", tag: "words" });
   const { usedIn } = await library.get(id);
-  if (tags?.[0] !== "words" || alt === undefined || found[0]?.id !== id || usedIn[0]?.id !== picture.id) throw new Error("not described");
+  if (text !== "Words" || alt !== "Words" || found[0]?.id !== id || usedIn[0]?.id !== picture.id) throw new Error(JSON.stringify([text, alt, found, usedIn, picture.id]));
   return { whole, title, price, condition, category, number, theme, total, size, name, isProblem: isProblem(new Error("x")) };
 }
 `;
@@ -706,7 +706,7 @@ test("follows a list in its order, and tells why it cannot", async () => {
   expect(isProblem(await refused, "schema_not_found")).toBe(true);
 });
 
-test("is at most 8 KiB in size", async () => {
+test("is at most 9 KiB in size", async () => {
   const { build } = await import("esbuild");
   const [made] = (
     await build({
@@ -717,5 +717,5 @@ test("is at most 8 KiB in size", async () => {
       write: false,
     })
   ).outputFiles;
-  expect(gzipSync(made?.contents ?? "").length).toBeLessThan(8 * 1024);
+  expect(gzipSync(made?.contents ?? "").length).toBeLessThan(9 * 1024);
 });

@@ -233,7 +233,7 @@ describe("the description", () => {
     const made = await article({ title: "tree", image: { file: id }, gallery: [{ file: id }] }, true);
     const path = `/api/${ORB}/news/article/${made.body.id}`;
     const german = await anyone(`${path}?expand=image,gallery&locale=de`);
-    const one = { file: id, alt: "Ein Baum", caption: null, tags: [], focal: { x: 0.5, y: 0.5 }, crop: null };
+    const one = { file: id, alt: "Ein Baum", caption: null, focal: { x: 0.5, y: 0.5 }, crop: null };
     expect(german.expand).toEqual({ image: one, gallery: [one] });
     const all = await anyone(`${path}?expand=image&locale=*`);
     expect(all.expand.image.alt).toEqual({ en: "A tree", de: "Ein Baum" });

@@ -1,6 +1,7 @@
 /** Uploads files, and works with the library of an application's files. */
 import {
   type FileChange,
+  type FilePage,
   type Files,
   filesOf,
   type LibraryFile,
@@ -51,10 +52,7 @@ export const uploadFile = (
   onProgress: (share: number) => void,
 ): Promise<UploadedFile> => asked(filesOf(transport, orb).upload(file, { onProgress }));
 
-export const listFiles = (
-  place: FilesPlace,
-  options: ListFilesOptions,
-): Promise<{ items: readonly LibraryFile[]; nextCursor: string | null }> =>
+export const listFiles = (place: FilesPlace, options: ListFilesOptions): Promise<FilePage> =>
   asked(libraryOf(place).list(options));
 
 export const readFile = (place: FilesPlace, id: string, signal: AbortSignal): Promise<LibraryFileDetail> =>

@@ -9,13 +9,15 @@ import type { Consistency, Store } from "../../store/types.ts";
 import { inBatches } from "../index/index.ts";
 import { type Choice, nullIfMissing } from "../model/index.ts";
 
-/** The description of a file in a response, in addition to the value of its field. */
+/**
+ * The description of a file in a response, in addition to the value of its field. It lacks the tags, because editors
+ * sort files by them, and do not write them for readers.
+ */
 export interface DescribedFile {
   file: string;
   /** A text in the language of the response, or a map by language if the response has all languages. */
   alt: string | Texts | null;
   caption: string | Texts | null;
-  tags: readonly string[];
   focal: Focal | null;
   crop: Crop | null;
 }
@@ -42,7 +44,6 @@ function described({ id, asset }: FileRecord, choice: Choice): DescribedFile {
     file: id,
     alt: shown(asset?.alt),
     caption: shown(asset?.caption),
-    tags: asset?.tags ?? [],
     focal: asset?.focal ?? null,
     crop: asset?.crop ?? null,
   };
