@@ -31,6 +31,8 @@ interface Released {
   pair: readonly [string, string];
   /** An entry with references to all of `ids`. */
   box: string;
+  /** A set that is never published, and has no entries. */
+  other: string;
   /** While a set is published and shortly after that, readers read without a pause. Then they wait for the next set. */
   publishing: PromiseWithResolvers<void>;
 }
@@ -69,9 +71,10 @@ async function prepared(platform: TestPlatform): Promise<Released> {
     await added({ number: 0, kind: "one", word: "w0" }, false),
   ] as const;
   const box = await added({ items: ids }, true, "box");
+  const { id: other } = await as(platform, token, "POST", "/api/release/changes", { title: "Later" });
   const publishing = Promise.withResolvers<void>();
   publishing.resolve();
-  return { platform, token, ids, pair, box, publishing };
+  return { platform, token, ids, pair, box, other, publishing };
 }
 
 /** Publishes a set that gives all entries a number, and that shows the other one of the pair. */
@@ -176,9 +179,17 @@ async function readStream({ platform }: Released, known: Map<string, Item>, offs
   }
 }
 
-/** Reads the beginning of a live list. When it is ready, the client has whole publications only. */
-async function readLive({ platform }: Released): Promise<void> {
-  const answer = await fetch(`${platform.origin}${items}?live=sse`);
+/**
+ * Reads the beginning of a live list. When it is ready, the client has whole publications only.
+ * @param change a set in which the list is read
+ */
+async function readLive({ platform, token }: Released, change?: string): Promise<void> {
+  const within = change === undefined ? "" : `&change=${change}`;
+  const headers = { authorization: `Bearer ${token}` };
+  const answer = await fetch(
+    `${platform.origin}${items}?live=sse${within}`,
+    within === "" ? {} : { headers },
+  );
   expect(answer.status).toBe(200);
   const known = new Map<string, Item>();
   let text = "";
@@ -192,7 +203,7 @@ async function readLive({ platform }: Released): Promise<void> {
       const item = JSON.parse(/^data:(.*)$/m.exec(event)?.[1] ?? "{}") as Item;
       if (name === "upsert") known.set(item.id, item);
       if (name === "leave") known.delete(item.id);
-      if (name === "ready") return requireWhole([...known.values()], "live list");
+      if (name === "ready") return requireWhole([...known.values()], `live list ${within}`);
     }
   }
 }
@@ -223,6 +234,7 @@ export async function readWhilePublished(
       offset = await readStream(released, known, offset);
     }),
     reading("live", () => readLive(released)),
+    reading("live list in another set", () => readLive(released, released.other)),
   ];
   const writing = (async () => {
     for (let number = 1; number <= publications && !over; number++) {

@@ -15,3 +15,4 @@ export {
   revisionPlace,
   revisionSnapshot,
 } from "./revisions.ts";
+export { readTogether } from "./together.ts";

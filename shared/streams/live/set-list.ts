@@ -6,6 +6,7 @@ import type { LiveOrb } from "../../definition/live-orb.ts";
 import { liveOrb } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { changesFilter, type ListView, type LiveEntry, snapshotOfList } from "../../entry/live/index.ts";
+import { readTogether } from "../../entry/read/index.ts";
 import { AppError, unavailable } from "../../kernel/errors.ts";
 import { concatBytes } from "../../kernel/ids.ts";
 import { fingerprint } from "../../kernel/tags.ts";
@@ -212,12 +213,14 @@ export class SetList implements FollowedList, Listener {
   /** @throws AppError invalid `too_broad` if the list has too many entries */
   async #read(): Promise<LiveEntry[]> {
     const { deps, pages } = await this.#set.open();
-    const found: LiveEntry[] = [];
-    for await (const { entries } of snapshotOfList(deps, { ...this.#view, pages })) {
-      found.push(...entries.map(({ entry }) => entry));
-      if (found.length > MOST_IN_SET) throw tooMany();
-    }
-    return found;
+    return readTogether(deps, this.#view.reading.orb, async (whole) => {
+      const found: LiveEntry[] = [];
+      for await (const { entries } of snapshotOfList(whole, { ...this.#view, pages })) {
+        found.push(...entries.map(({ entry }) => entry));
+        if (found.length > MOST_IN_SET) throw tooMany();
+      }
+      return found;
+    });
   }
 }
 
