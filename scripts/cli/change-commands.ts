@@ -84,7 +84,12 @@ function reading(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
     .command(
       "diff <orb> <id>",
       "Show what a change set changes. Exits with 2 if there are conflicts",
-      setOf,
+      (each) =>
+        setOf(each).option("exit-code", {
+          type: "boolean",
+          default: false,
+          describe: "Exit with 1 if the set changes something",
+        }),
       (args) => run(args, (context) => diffChange(context, args)),
     );
 }

@@ -15,6 +15,8 @@ import { pagesOf } from "./command/pages.ts";
 
 /** Exit code of `orb change diff` if the set cannot be published because of conflicts. */
 const CONFLICTS = 2;
+/** Exit code of `orb change diff --exit-code` if the set changes something. */
+const DIFFERENCES = 1;
 const LARGEST_PAGE = 200;
 
 interface PageOf<T> {
@@ -151,9 +153,12 @@ type DiffPage = Awaited<ReturnType<ReturnType<typeof setsOf>["diff"]>>;
 
 /**
  * Prints every entry of a set and what it changes.
- * @returns 2 if there are conflicts in the entries that the caller may read
+ * @returns 2 if there are conflicts in the entries that the caller may read, 1 with `exitCode` if the set changes something
  */
-export async function diffChange(context: Context, { orb, id }: InOrb): Promise<number> {
+export async function diffChange(
+  context: Context,
+  { orb, id, exitCode }: InOrb & { exitCode: boolean },
+): Promise<number> {
   const { items, nextCursor, pages } = await allOf<ChangedEntry, DiffPage>((page) =>
     setsOf(context, orb).diff(id, page),
   );
@@ -171,7 +176,7 @@ export async function diffChange(context: Context, { orb, id }: InOrb): Promise<
       : "The change set has no entries.",
   );
   const isConflict = definition?.conflict === true || items.some(({ conflicts }) => conflicts.length > 0);
-  return isConflict ? CONFLICTS : 0;
+  return isConflict ? CONFLICTS : exitCode && has ? DIFFERENCES : 0;
 }
 
 /** @param options.entry `module/schema/id` that the comment is about */

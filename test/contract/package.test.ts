@@ -384,6 +384,7 @@ describe("changes of several entries", () => {
         `create catalog/category/${made.body.id}`,
       ]),
     ]);
+    expect((await orb(["change", "diff", "shop", set, "--exit-code"])).code).toBe(1);
     await into("PATCH", `/${id}`, { position: 8 });
     expect((await orb(["change", "review", "shop", set])).out).toBe("IN_REVIEW, 2 entries\n");
     const other = await orb(["change", "approve", "shop", set, "--hash", hash]);
