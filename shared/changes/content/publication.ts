@@ -3,7 +3,14 @@ import type { Actor } from "../../access/actor.ts";
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { publishedOf, publishMessages, withoutMade } from "../../entry/index/index.ts";
-import { type EntrySnapshot, isSealed, snapshotOf, storedInput, withNames } from "../../entry/model/index.ts";
+import {
+  type EntrySnapshot,
+  isSealed,
+  remembered,
+  snapshotOf,
+  storedInput,
+  withNames,
+} from "../../entry/model/index.ts";
 import { windowFaults } from "../../entry/values/index.ts";
 import {
   archiveChange,
@@ -75,7 +82,7 @@ export async function mergeContent(
     made[name] = merged.value as string | null;
     if (merged.conflicts.length > 0) conflicts.push(`/${name}`);
   }
-  return { values, ...made, conflicts };
+  return { values: remembered(values, mine.values, theirs.values), ...made, conflicts };
 }
 
 const MOVED_ON = "was changed both in the change set and in the orb. Choose one of the two values.";

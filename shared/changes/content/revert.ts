@@ -15,6 +15,7 @@ import {
   namedEntry,
   type OrbContext,
   parseEntry,
+  remembered,
   schemaOf,
   snapshotOf,
   withNames,
@@ -400,7 +401,7 @@ function writable(
   if (schema === undefined) return values;
   const faults: Fault[] = [];
   const kept = keepingHidden(schema, { caller, createdBy }, values, stored, faults);
-  if (faults.length === 0) return kept;
+  if (faults.length === 0) return remembered(kept, values);
   throw invalid(
     faults.map((fault) => ({ ...fault, path: `/${schema.module}/${schema.id}/${id}${fault.path}` })),
   );

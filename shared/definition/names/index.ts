@@ -1,7 +1,7 @@
 export { pinnedNames } from "./earlier.ts";
 export { type Conversion, conversionTo, isLossless } from "./forms.ts";
 export { type Before, isSameRule, type MadeField, madeBefore, madeFields, madeIn } from "./made.ts";
-export { moveValues } from "./moved.ts";
+export { movedInto, moveValues } from "./moved.ts";
 export {
   type Location,
   type MovedBetween,
@@ -10,6 +10,8 @@ export {
   movedFields,
   sharedBetween,
 } from "./moves.ts";
+export { isAlike, objectsOf, type Part, partAt, pick, type Source } from "./parts.ts";
+export { madeOfStored, remembered, sourcesOf } from "./remembered.ts";
 export { storedNames } from "./resolve.ts";
 export { type ConversionBudget, conversionBudget, shown } from "./ruled.ts";
 export { splitItems } from "./split.ts";

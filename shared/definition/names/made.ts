@@ -101,6 +101,11 @@ export interface MadeField {
   readonly form: string;
   /** The paths of the field, or of those of which it is made, that are members of objects now. */
   readonly moved: readonly string[];
+  /**
+   * Returns the stored values of which the value is made, if the definition no longer has their fields. A field without a
+   * value gets null: otherwise, it would seem to be lost when it comes back. Objects that became entries have none, nor has a field that no rule makes.
+   */
+  readonly sourcesIn: (values: Values, isCurrent: (stored: string) => boolean) => Values;
   /** Returns whether an entry was stored with the field. */
   readonly isStored: (values: Values) => boolean;
   /**
@@ -138,12 +143,22 @@ export function madeFields(
     const own = allStored(identity).filter((stored) => !earlier.includes(stored));
     const isStored = (values: Values) => [mark, ...own].some((one) => Object.hasOwn(values, one));
     const sources = Object.values(made.sources).map(({ stored }) => stored);
+    const allOf = (source: string) => [
+      ...new Set([source, ...identities.map(allStored).flatMap((all) => (all.includes(source) ? all : []))]),
+    ];
     return [
       {
         name: inside ?? name,
         mark,
         form: made.form,
         moved: [...new Set([...(inside === undefined ? [] : [inside]), ...pathsOf(sources)])],
+        sourcesIn: (values, isCurrent) =>
+          made.rule === undefined || isEntryRule(made.rule)
+            ? {}
+            : valuesUnder(
+                sources.map(allOf).filter((names) => !names.some(isCurrent)),
+                values,
+              ),
         isStored,
         add(values, id, onLoss = () => {}) {
           if (isStored(values)) return values;
@@ -153,6 +168,18 @@ export function madeFields(
       },
     ];
   });
+}
+
+/** Returns for each list of stored names the value under one of them, or null. Returns nothing if there is no value. */
+function valuesUnder(lists: readonly (readonly string[])[], values: Values): Values {
+  const found = lists.map((names) => names.find((one) => Object.hasOwn(values, one)));
+  if (found.every((one) => one === undefined)) return {};
+  return Object.fromEntries(
+    lists.map(([first = ""], at) => {
+      const own = found[at];
+      return own === undefined ? [first, null] : [own, values[own]];
+    }),
+  );
 }
 
 interface Given {

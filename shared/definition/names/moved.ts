@@ -29,6 +29,15 @@ function moved({ stored, isOwn, moves }: MovedField, values: Values, onLoss: OnL
   return inside === undefined ? rest : putInto(inside, rest, value ?? null);
 }
 
+/** Returns the stored names of fields that are members of an object now, and the names of the members. */
+export function movedInto(fields: readonly MovedField[], object: string, values: Values): [string, string][] {
+  return fields.flatMap(({ isOwn, path, stored }): [string, string][] => {
+    const [owner, member] = path.split(".");
+    const from = stored.find((one) => Object.hasOwn(values, one));
+    return isOwn || owner !== object || member === undefined || from === undefined ? [] : [[from, member]];
+  });
+}
+
 /** Returns the value of a member that the definition no longer has, as one of the field. */
 function takenOut(moves: readonly CompiledMove[], values: Values, onLoss: OnLoss) {
   for (const { isInside, field, objects, members } of moves) {

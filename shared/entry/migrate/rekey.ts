@@ -24,6 +24,7 @@ import {
   needsReseal,
   nullIfMissing,
   type OrbContext,
+  remembered,
   resealValues,
   schemaOf,
   secretOf,
@@ -184,7 +185,10 @@ async function resealVersion(deps: Deps, { orb, compiled }: OrbContext, subject:
   const named = withNames(schema, stored);
   if (!needsReseal(deps.config, named.values)) return false;
   const values = await resealValues(deps.config, schema, named);
-  const body = { ...stored, values: withStoredNames(schema, { ...named, values }).values };
+  const body = {
+    ...stored,
+    values: withStoredNames(schema, { ...named, values: remembered(values, named.values) }).values,
+  };
   await deps.store.append(streams.orb(orb), {
     subject,
     data: JSON.stringify(body),

@@ -10,6 +10,7 @@ import {
   withoutFields,
 } from "../../definition/compile.ts";
 import type { FieldAccess, ReferenceTarget } from "../../definition/document/index.ts";
+import { remembered } from "../../definition/names/index.ts";
 import { KEY, leavesOf, membersOf, objectsIn, TYPE, type Values, withNested } from "../../definition/walk.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { unescapeSegment } from "../../kernel/faults.ts";
@@ -110,7 +111,7 @@ export function ofFields(
     const left = field === undefined ? undefined : membersOnly(field, value, () => true);
     if (left !== undefined) shown[name] = left;
   }
-  return shown;
+  return remembered(shown, values);
 }
 
 /**

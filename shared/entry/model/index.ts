@@ -113,10 +113,10 @@ export {
   UNDOES,
 } from "./messages.ts";
 export {
-  liveCopy,
   madeWithout,
   namedEntry,
   namesWithValue,
+  remembered,
   unconverted,
   withMarks,
   withNames,
@@ -156,6 +156,7 @@ export {
   hasDraft,
   JUST_BEFORE,
   type LiveCopy,
+  liveCopy,
   liveCopyOf,
   nextEdge,
   type RevisionState,

@@ -1,5 +1,6 @@
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { currentPointer } from "../../definition/document/index.ts";
+import { remembered } from "../../definition/names/index.ts";
 import {
   KEY,
   leavesOf,
@@ -49,7 +50,7 @@ function inKnownFields(
     const shown = field !== undefined && isReadable(field, value) ? view(schema, field, value) : undefined;
     if (shown !== undefined) known[name] = shown;
   }
-  return known;
+  return remembered(known, stored);
 }
 
 /** Returns whether a value of a field may contain encrypted text that a reader may know of. */

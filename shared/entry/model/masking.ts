@@ -1,5 +1,6 @@
 import type { CompiledField } from "../../definition/compile.ts";
 import { MASK } from "../../definition/document/index.ts";
+import { remembered } from "../../definition/names/index.ts";
 import type { Values } from "../../definition/validate.ts";
 import { leavesOf, replaceLeaves } from "../../definition/walk.ts";
 import { isObject } from "../../kernel/json.ts";
@@ -67,10 +68,11 @@ export function maskValues(
   secrets?: Secrets,
 ): Record<string, unknown> {
   const isOpen = secrets === undefined || secrets.sensitive.length === 0;
-  if (isOpen && !Object.values(values).some((value) => holdsSealed(value))) return { ...values };
+  if (isOpen && !Object.values(values).some((value) => holdsSealed(value)))
+    return remembered({ ...values }, values);
   const fields = new Map(secrets?.sensitive.map((field) => [field.name, field]));
   const shown = secrets === undefined ? values : withoutNested(values, secrets.sensitive);
-  return Object.fromEntries(
+  const masks = Object.fromEntries(
     Object.entries(shown).map(([name, value]) => {
       const field = fields.get(name);
       if (secrets === undefined || field === undefined) return [name, withoutSealed(value)];
@@ -81,4 +83,5 @@ export function maskValues(
       return [name, masked(value, levels)];
     }),
   );
+  return remembered(masks, values);
 }

@@ -1,7 +1,10 @@
 /**
  * Turns stored names into the names of a definition, and back. Converts values that were stored before a change of
- * type, and takes values of fields that moved into objects there. All other code sees values under the names and of the types of the definition with which it works. Does nothing
- * for schemas without renames and changes of type.
+ * type, and takes values of fields that moved into objects there. All other code sees values under the names and of the
+ * types of the definition with which it works. Does nothing for schemas without renames and changes of type.
+ *
+ * A conversion may lose something, so a write must not store the converted value of a field that it does not change.
+ * Named values therefore remember which stored ones they were made of, and unchanged fields are stored as they were.
  */
 import type { CompiledField, CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import { keyOfRef } from "../../definition/document/index.ts";
@@ -9,18 +12,28 @@ import {
   type Conversion,
   type ConversionBudget,
   conversionBudget,
+  isAlike,
   type MadeField,
+  madeOfStored,
+  movedInto,
   moveValues,
+  objectsOf,
+  type Part,
+  partAt,
+  pick,
+  type Source,
   shown,
+  sourcesOf,
 } from "../../definition/names/index.ts";
 import { entryPath } from "../../definition/rich-text.ts";
 import { valueFault } from "../../definition/validate.ts";
-import { TYPE } from "../../definition/walk.ts";
-import { isObject } from "../../kernel/json.ts";
+import { KEY, TYPE } from "../../definition/walk.ts";
+import { equal, isObject } from "../../kernel/json.ts";
 import { knownLocales } from "./known.ts";
-import { maskValues } from "./masking.ts";
 import { type LoadedEntry, type StoredEntry, schemaOf } from "./resolve.ts";
-import type { EntryView, StoredCopy, StoredSnapshot, StoredValue, StoredValues } from "./snapshot.ts";
+import type { EntryView, StoredValue, StoredValues } from "./snapshot.ts";
+
+export { remembered } from "../../definition/names/index.ts";
 
 type Values = Record<string, StoredValue>;
 type Members = ReadonlyMap<string, CompiledField>;
@@ -40,18 +53,151 @@ const closed = (values: Values) => values as unknown as StoredValues;
 export function withNames<T extends WithStored>(schema: CompiledSchema | undefined, stored: T): Named<T> {
   if (schema?.renamed !== true) return stored as unknown as Named<T>;
   const { module, id } = schema;
-  const moved = intoObjects(schema, withMade(schema, stored.id, outOfObjects(schema, opened(stored.values))));
-  const values = namedObject(schema.fields, moved, { budgets: new Map() });
-  return { ...stored, module, schema: id, values: withoutMarks(schema, values) };
+  const values = namedValues(schema, stored.id, opened(stored.values));
+  madeOfStored(values, opened(stored.values));
+  return { ...stored, module, schema: id, values };
 }
 
-/** Returns a revision with the names under which it is stored. */
-export function withStoredNames<T extends { values: Values }>(
+function namedValues(schema: CompiledSchema, id: string, stored: Readonly<Values>): Values {
+  const moved = intoObjects(schema, withMade(schema, id, outOfObjects(schema, stored)));
+  return withoutMarks(schema, namedObject(schema.fields, moved, { budgets: new Map() }));
+}
+
+/**
+ * Returns a revision with the names under which it is stored. Fields that have the value of a stored revision from which
+ * the values come are stored as they are there.
+ */
+export function withStoredNames<T extends { values: Values; id?: string }>(
   schema: CompiledSchema | undefined,
   named: T,
 ): Stored<T> {
   if (schema?.renamed !== true) return named as unknown as Stored<T>;
-  return { ...named, values: closed({ ...marksOf(schema), ...storedObject(schema.fields, named.values) }) };
+  const { id = "", values } = named;
+  return { ...named, values: closed(storedValues(schema, id, values, sourcesOf(values))) };
+}
+
+/** Returns values under the current stored names, and of the current types. */
+const currentValues = (schema: CompiledSchema, named: Readonly<Values>): Values => ({
+  ...marksOf(schema),
+  ...storedObject(schema.fields, named),
+});
+
+const isSame = (one: StoredValue, other: StoredValue) => equal(one ?? null, other ?? null);
+
+/** Returns whether stored values are the current ones, without any of fields that the definition no longer has. */
+const isCurrent = (schema: CompiledSchema, { named, stored }: Source): boolean =>
+  equal(currentValues(schema, pick(named, [...schema.fields.keys()])), stored);
+
+/** Returns values as they are stored: those that are the same as in a source as they are there. */
+function storedValues(
+  schema: CompiledSchema,
+  id: string,
+  named: Readonly<Values>,
+  from: readonly Readonly<Values>[],
+): Values {
+  const current = currentValues(schema, named);
+  const known = from
+    .map((stored): Source => ({ stored, named: namedValues(schema, id, stored) }))
+    .filter((one) => !isCurrent(schema, one));
+  if (known.length === 0) return current;
+  const expected = namedValues(schema, id, current);
+  const kept = new Set(schema.fields.keys());
+  // Fields can depend on each other: one may be made of another one, or moved into it. So read the result again, and
+  // store the current value of each field that would not be what it is.
+  for (;;) {
+    const stored = keptValues(schema, named, known, kept);
+    const read = namedValues(schema, id, stored);
+    const wrong = [...schema.fields.keys()].filter((name) => !isAlike(read[name], expected[name]));
+    if (wrong.length === 0) return stored;
+    if (wrong.filter((name) => kept.delete(name)).length === 0) return current;
+  }
+}
+
+/** @param kept the fields that may be stored as they were */
+function keptValues(
+  schema: CompiledSchema,
+  named: Readonly<Values>,
+  known: readonly Source[],
+  kept: ReadonlySet<string>,
+): Values {
+  const unknown = Object.entries(named).filter(([name]) => !schema.fields.has(name));
+  const out: Values = { ...marksOf(schema), ...Object.fromEntries(unknown) };
+  for (const [name, field] of schema.fields) {
+    const value = named[name];
+    const open = kept.has(name) ? known : [];
+    const same = open.find((one) => isSame(one.named[name], value) && isKept(field, one, value));
+    const source = open.find((one) => isObjectOf(field, one.named[name]));
+    // A write leaves out an object of whose members nothing was made.
+    const isNone = (value ?? null) === null && !field.list && isAlike(source?.named[name], value);
+    const rest = isNone ? changedField(schema, name, {}, source) : {};
+    if (same !== undefined) Object.assign(out, asBefore(schema, name, same));
+    else if (!isAlike(rest, {})) Object.assign(out, rest);
+    else if (Object.hasOwn(named, name)) Object.assign(out, changedField(schema, name, value, source));
+  }
+  return out;
+}
+
+/**
+ * Returns whether a source has the value of a field, or an earlier one of which nothing was made. What cannot be converted
+ * is lost: only the history has it.
+ */
+function isKept(field: CompiledField, { named, stored }: Source, value: StoredValue): boolean {
+  if (!Object.hasOwn(named, field.key)) return false;
+  return (value ?? null) !== null || ownName(field, stored) !== field.stored;
+}
+
+const isObjectOf = (field: CompiledField, value: StoredValue) =>
+  field.shapes !== undefined && value !== undefined && value !== null;
+
+/** Returns the name under which an object has the value of a field. */
+const ownName = (field: CompiledField, stored: Readonly<Values>): string | undefined =>
+  [field.stored, ...(field.forms?.keys() ?? [])].find((name) => Object.hasOwn(stored, name));
+
+/** Returns how to store a field that a write does not change. */
+function asBefore(schema: CompiledSchema, name: string, { named, stored }: Source): Values {
+  const field = schema.fields.get(name);
+  const own = field && ownName(field, stored);
+  const moved = movedInto(schema.moved, name, stored).map(([from]) => from);
+  const isPart = (path: string) => path.split(".")[0] === name;
+  if (own === undefined && moved.length === 0)
+    return { ...changedField(schema, name, named[name]), ...madeOf(schema, isPart, stored) };
+  return { ...pick(stored, own === undefined ? moved : [own, ...moved]), ...madeOf(schema, isPart, stored) };
+}
+
+/** Returns the stored values of which rules have made those at some paths, if the definition no longer has their fields. */
+function madeOf(
+  { made, fields }: CompiledSchema,
+  isAt: (path: string) => boolean,
+  stored: Readonly<Values>,
+): Values {
+  const current = byStored(fields);
+  const own = made.filter(({ name }) => isAt(name));
+  return Object.assign({}, ...own.map(({ sourcesIn }) => sourcesIn(stored, (name) => current.has(name))));
+}
+
+/** Returns how to store a field that a write changes. Of objects, the members that it does not change stay as they are. */
+function changedField(schema: CompiledSchema, name: string, value: StoredValue, source?: Source): Values {
+  const field = schema.fields.get(name);
+  if (field === undefined) return {};
+  const part = source && partOf(field, source, name);
+  const made = inside(field, value, storedMembers, part);
+  const before = source?.named[name];
+  const members = field.shapes?.get("");
+  if (source === undefined || !isObject(made) || !isObject(value) || !isObject(before))
+    return asWritten(field, made);
+  const isKept = (member: string) => isSame(before[member], value[member]);
+  const isAt = (path: string) => path.split(".")[0] === name && isKept(path.split(".")[1] ?? "");
+  const moved = movedInto(schema.moved, name, source.stored).filter(([, member]) => isKept(member));
+  const left = new Set(moved.map(([, member]) => members?.get(member)?.stored));
+  const rest = Object.fromEntries(Object.entries(made).filter(([one]) => !left.has(one)));
+  return {
+    [field.stored]: rest,
+    ...pick(
+      source.stored,
+      moved.map(([from]) => from),
+    ),
+    ...madeOf(schema, isAt, source.stored),
+  };
 }
 
 /** Returns the values of fields that left objects as their own, so that no rule replaces them or misses them. */
@@ -109,30 +255,6 @@ export function namedEntry(compiled: CompiledOrb, entry: StoredEntry | null): Lo
 export function namedEntry(compiled: CompiledOrb, entry: StoredEntry | null): LoadedEntry | null {
   if (entry === null) return null;
   return { ...entry, head: withNames(schemaOf(compiled, entry.address), entry.head) };
-}
-
-/** Returns the copy of a revision for its readers, without encrypted text. */
-export function liveCopy(snapshot: StoredSnapshot): StoredCopy {
-  const { id, orb, module, schema, validFrom, validTo, createdAt, createdBy, updatedAt, updatedBy } =
-    snapshot;
-  return {
-    v: 1,
-    id,
-    orb,
-    module,
-    schema,
-    status: "PUBLISHED",
-    revision: snapshot.revision,
-    publishedRevision: snapshot.revision,
-    validFrom,
-    validTo,
-    createdAt,
-    createdBy,
-    updatedAt,
-    updatedBy,
-    ...(snapshot.change === undefined ? {} : { change: snapshot.change }),
-    values: closed(maskValues(opened(snapshot.values))),
-  };
 }
 
 /** Returns which of the stored names have a value that is not null. */
@@ -263,22 +385,52 @@ function namedObject(fields: Members, stored: Readonly<Values>, naming: Naming):
   return out;
 }
 
-function storedObject(fields: Members, named: Readonly<Values>): Values {
+/** Returns a value under the stored name that writes give it. */
+function asWritten({ stored, written }: CompiledField, value: StoredValue): Values {
+  if (written === undefined) return { [stored]: value };
+  const made = written.conversion.convert(value);
+  return made === undefined ? {} : { [written.stored]: made };
+}
+
+/** @param source the object that has been changed, if there was one */
+function storedObject(fields: Members, named: Readonly<Values>, source?: Source): Values {
   const out: Values = {};
   for (const [name, value] of Object.entries(named)) {
     const field = fields.get(name);
-    const own = field === undefined ? value : inside(field, value, storedMembers);
-    const { written } = field ?? {};
-    if (written === undefined) out[field?.stored ?? name] = own;
-    else {
-      const made = written.conversion.convert(own);
-      if (made !== undefined) out[written.stored] = made;
-    }
+    const own = source && field && ownName(field, source.stored);
+    if (field === undefined) out[name] = value;
+    else if (
+      own !== undefined &&
+      Object.hasOwn(source?.named ?? {}, name) &&
+      isSame(source?.named[name], value)
+    )
+      out[own] = source?.stored[own];
+    else
+      Object.assign(
+        out,
+        asWritten(field, inside(field, value, storedMembers, source && partOf(field, source, name))),
+      );
+  }
+  if (source === undefined) return out;
+  for (const [name, field] of fields) {
+    // A conversion has made nothing of a value, and the write does not change that.
+    const own =
+      Object.hasOwn(named, name) || source.named[name] !== null ? undefined : ownName(field, source.stored);
+    if (own !== undefined) out[own] = source.stored[own];
   }
   return out;
 }
 
-type Change = (field: CompiledField, object: Readonly<Values>) => Values;
+/** Returns the value of a field in an object. What it contains may be of earlier types; the field itself is not. */
+function partOf(field: CompiledField, { named, stored }: Source, name: string): Part | undefined {
+  const own = ownName(field, stored);
+  if (own === undefined || !Object.hasOwn(named, name)) return undefined;
+  const conversion = field.forms?.get(own);
+  const value = stored[own];
+  return { named: named[name], stored: conversion === undefined ? value : conversion.convert(value) };
+}
+
+type Change = (field: CompiledField, object: Readonly<Values>, source?: Source) => Values;
 
 function namedMembers(field: CompiledField, object: Readonly<Values>, naming: Naming): Values {
   const { shapes, blocks, renamedInside, renamedTargets } = field;
@@ -293,19 +445,20 @@ function namedMembers(field: CompiledField, object: Readonly<Values>, naming: Na
   return fields === undefined ? object : { ...namedObject(fields, object, naming), [TYPE]: component };
 }
 
-function storedMembers(field: CompiledField, object: Readonly<Values>): Values {
+function storedMembers(field: CompiledField, object: Readonly<Values>, before?: Source): Values {
   const { shapes, blocks, renamedInside, renamedTargets } = field;
   if (renamedTargets !== undefined) {
     const schema = renamedTargets.get(String(object.schema));
     return schema === undefined ? object : pointingTo(object, schema);
   }
-  if (!blocks) return storedObject(shapes?.get("") ?? new Map(), object);
+  if (!blocks) return storedObject(shapes?.get("") ?? new Map(), object, before);
   const component = String(object[TYPE]);
   const fields = shapes?.get(component);
   const stored = renamedInside?.get(component);
+  const source = before?.named[TYPE] === object[TYPE] ? before : undefined;
   return fields === undefined || stored === undefined
     ? object
-    : { ...storedObject(fields, object), [TYPE]: stored };
+    : { ...storedObject(fields, object, source), [TYPE]: stored };
 }
 
 /** Returns a reference that names its schema by another name. The reference of a link also has the entry's address. */
@@ -316,16 +469,26 @@ function pointingTo(reference: Readonly<Values>, schema: string): Values {
     : named;
 }
 
-/** Changes the objects and references in a value: in each market and language, and in lists. */
-function inside(field: CompiledField, value: StoredValue, change: Change): StoredValue {
+/**
+ * Changes the objects and references in a value: in each market and language, and in lists.
+ * @param part the value before a write
+ */
+function inside(field: CompiledField, value: StoredValue, change: Change, part?: Part): StoredValue {
   if (field.renamedInside === undefined && field.renamedTargets === undefined) return value;
-  const each = (one: StoredValue) => (isObject(one) ? change(field, one) : one);
-  const items = (one: StoredValue) => (field.list && Array.isArray(one) ? one.map(each) : each(one));
-  const inLanguages = (one: StoredValue) => (field.translatable ? mapEach(one, items) : items(one));
-  return field.marketSpecific ? mapEach(value, inLanguages) : inLanguages(value);
+  const each = (one: StoredValue, before: Part | undefined) =>
+    isObject(one) ? change(field, one, objectsOf(before)) : one;
+  const items = (one: StoredValue, before: Part | undefined) =>
+    field.list && Array.isArray(one)
+      ? one.map((item: unknown) => each(item, isObject(item) ? partAt(before, item[KEY]) : undefined))
+      : each(one, before);
+  const inLanguages = (one: StoredValue, before: Part | undefined) =>
+    field.translatable ? mapEach(one, (text, key) => items(text, partAt(before, key))) : items(one, before);
+  return field.marketSpecific
+    ? mapEach(value, (one, key) => inLanguages(one, partAt(part, key)))
+    : inLanguages(value, part);
 }
 
-function mapEach(map: StoredValue, change: (value: StoredValue) => StoredValue): StoredValue {
+function mapEach(map: StoredValue, change: (value: StoredValue, key: string) => StoredValue): StoredValue {
   if (!isObject(map)) return map;
-  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value)]));
+  return Object.fromEntries(Object.entries(map).map(([key, value]) => [key, change(value, key)]));
 }

@@ -106,6 +106,31 @@ export interface LiveCopy extends EntryView {
 /** A published copy as a message contains it. */
 export type StoredCopy = Omit<LiveCopy, "values"> & { values: StoredValues };
 
+/** Returns the copy of a revision for its readers, without encrypted text. */
+export function liveCopy(snapshot: StoredSnapshot): StoredCopy {
+  const { id, orb, module, schema, validFrom, validTo, createdAt, createdBy, updatedAt, updatedBy } =
+    snapshot;
+  return {
+    v: 1,
+    id,
+    orb,
+    module,
+    schema,
+    status: "PUBLISHED",
+    revision: snapshot.revision,
+    publishedRevision: snapshot.revision,
+    validFrom,
+    validTo,
+    createdAt,
+    createdBy,
+    updatedAt,
+    updatedBy,
+    ...(snapshot.change === undefined ? {} : { change: snapshot.change }),
+    // Encrypted text is masked under any name.
+    values: maskValues({ ...snapshot.values }) as unknown as StoredValues,
+  };
+}
+
 /**
  * A message that replaces a published copy. It tells subscribers that the entry is no longer published, and expires
  * after one day.

@@ -1,6 +1,7 @@
 /** Takes the values of entries from the shape of the live definition to that of an earlier revision, and back. */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
 import { currentPointer } from "../../definition/document/index.ts";
+import { remembered } from "../../definition/names/index.ts";
 import { allFields, leavesOf, replaceLeaves, type Values } from "../../definition/walk.ts";
 import { equal, isObject } from "../../kernel/json.ts";
 import {
@@ -15,10 +16,12 @@ import { counterpartOf, oldView, type SchemaPair } from "./fields.ts";
 
 export type EntryValues = Readonly<Record<string, unknown>>;
 
+/** @param of the values of which these are a part */
 const between = (
   from: CompiledSchema,
   to: CompiledSchema,
   values: EntryValues,
+  of: EntryValues,
   isMarked: (name: string) => boolean = () => false,
 ): Record<string, unknown> => {
   // No id: no shape has both an object and the reference to the entry that it became.
@@ -26,7 +29,7 @@ const between = (
     id: "",
     module: from.module,
     schema: from.id,
-    values: { ...values },
+    values: remembered({ ...values }, of),
   });
   return withNames(to, { ...stored, values: withMarks(to, stored.values, isMarked) }).values;
 };
@@ -37,10 +40,16 @@ const between = (
  * all is missing.
  * @param pair.now the live schema, reduced to the fields that the caller may read
  * @param values values of these fields, masked
+ * @param of all values of the entry. A value that was written in an earlier shape is what it was then
  */
-export function toOld(pair: SchemaPair, whole: CompiledSchema, values: EntryValues): Record<string, unknown> {
+export function toOld(
+  pair: SchemaPair,
+  whole: CompiledSchema,
+  values: EntryValues,
+  of: EntryValues = values,
+): Record<string, unknown> {
   const view = oldView(pair);
-  const named = between(whole, pair.old, ofFields(pair.now, { ...values }));
+  const named = between(whole, pair.old, ofFields(pair.now, { ...values }), of);
   return compact(fitting({ ...pair, old: view }, storedInput(view, named)));
 }
 
@@ -51,7 +60,7 @@ export function shownAsOld(
   stored: EntryValues,
 ): Record<string, unknown> {
   const known = storedInput(readable, ofFields(readable, { ...stored }));
-  return toOld({ old, now: readable }, now, known);
+  return toOld({ old, now: readable }, now, known, stored);
 }
 
 /**
@@ -63,9 +72,9 @@ export function toNow(
   values: EntryValues,
   isKept: (name: string) => boolean,
 ): Record<string, unknown> {
-  const named = between(old, now, values, isKept);
+  const named = between(old, now, values, values, isKept);
   const known = Object.entries(named).filter(([name]) => now.fields.has(name));
-  return { ...withPointers(now, Object.fromEntries(known)) };
+  return remembered({ ...withPointers(now, Object.fromEntries(known)) }, named);
 }
 
 interface Narrower {

@@ -3,6 +3,7 @@
  * everything that the earlier shape does not show.
  */
 import type { CompiledField, CompiledSchema } from "../../definition/compile.ts";
+import { remembered } from "../../definition/names/index.ts";
 import { isMarkup } from "../../definition/rich-text.ts";
 import { unknownField, validateValues } from "../../definition/validate.ts";
 import { allFields, leavesOf, rootOf, TYPE, type Values, withNested } from "../../definition/walk.ts";
@@ -99,7 +100,7 @@ export function shapedValues(pair: SchemaPair, revision: number, input: ShapedIn
   const view = oldView({ ...pair, now: readable });
   const known = oldView({ ...pair, now: permittedIn(pair.now, caller, createdBy) });
   const stored = base === undefined ? {} : storedInput(readable, ofFields(readable, { ...base }));
-  const before = toOld({ ...pair, now: readable }, pair.now, stored);
+  const before = toOld({ ...pair, now: readable }, pair.now, stored, base ?? {});
   const writing = { ...input, revision, pair, known, before, readable: new Set(view.fields.keys()) };
   const admitted = admittedNames(writing, sent);
   if (base !== undefined) refuseUnread(writing, admitted);
@@ -114,10 +115,10 @@ export function shapedValues(pair: SchemaPair, revision: number, input: ShapedIn
   if (base === undefined) return { values: made, changed: made, positions: NOWHERE };
   const { value, losses, positions } = overlay(stored, toNow(pair, before, isKept), made, overlayOf(writing));
   if (losses.length > 0) throw refusedFor(writing, losses);
-  refuseLost(writing, after, isObject(value) ? value : {});
-  const all = Object.entries(isObject(value) ? value : {});
-  const differing = all.filter(([name, one]) => !equal(one, stored[name]));
-  return { values: value, changed: Object.fromEntries(differing), positions };
+  const values = remembered(isObject(value) ? { ...value } : {}, base, made);
+  refuseLost(writing, after, values);
+  const differing = Object.entries(values).filter(([name, one]) => !equal(one, stored[name]));
+  return { values, changed: Object.fromEntries(differing), positions };
 }
 
 function overlayOf({ pair, sender }: Writing): Overlay {

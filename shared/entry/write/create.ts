@@ -144,13 +144,14 @@ export async function planNew(
   const { origin } = input;
   const createdBy = origin?.createdBy ?? actorId(actor);
   const sender = { caller, createdBy };
-  const { given, faults: refused } = await admittedNew(context, schema, sender, input);
+  const { given, named, faults: refused } = await admittedNew(context, schema, sender, input);
   faults.push(...refused);
   const prepared = await prepare(deps, caller, context, schema, {
     id,
     given,
     createdBy,
     stored: {},
+    from: [named],
     held: [],
     publish,
     faults,
@@ -207,17 +208,18 @@ export async function planNew(
   };
 }
 
-/** Returns the values of a new entry, in the live shape. */
+/** Returns the values of a new entry, in the live shape. `named` are those of the request. */
 async function admittedNew(
   context: OrbContext,
   schema: CompiledSchema,
   sender: Sender,
   { values: sent, locale, market, shaping }: NewEntry,
-): Promise<Admitted> {
+): Promise<Admitted & { named: unknown }> {
   const shape = await shaping?.(context, schema);
-  if (shape === undefined) return admitted(schema, sender, sent, undefined, { locale, market });
+  if (shape === undefined)
+    return { ...admitted(schema, sender, sent, undefined, { locale, market }), named: sent };
   const { values } = shape.toLive({ sender, sent, merge: false, base: undefined, locale, market });
-  return admitted(schema, sender, values, undefined, {});
+  return { ...admitted(schema, sender, values, undefined, {}), named: values };
 }
 
 /** Returns the values of a new entry in the live shape, without checks that only a write needs. */

@@ -7,7 +7,14 @@ import { joinNames } from "../../kernel/faults.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { subjects } from "../../store/subjects.ts";
 import { isReferred, publishedOf, publishMessages, referenced, referrersOf } from "../index/index.ts";
-import { type EntrySnapshot, effective, type Guard, hasDraft, storedInput } from "../model/index.ts";
+import {
+  type EntrySnapshot,
+  effective,
+  type Guard,
+  hasDraft,
+  remembered,
+  storedInput,
+} from "../model/index.ts";
 import { keepingHidden, onlyTextsOf, type Window, windowFaults, withTextsOf } from "../values/index.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import type { Change, Decision, State } from "./change-write.ts";
@@ -112,7 +119,7 @@ async function decideLanguages(
   const values =
     live === null
       ? onlyTextsOf(schema, base.values, languages)
-      : withTextsOf(schema, live.values, base.values, languages);
+      : remembered(withTextsOf(schema, live.values, base.values, languages), live.values);
   const { validFrom, validTo } = live ?? base;
   const made = await checked(deps, state, schema, { values, validFrom, validTo }, { publish: true });
   if (isStored(made, base)) return { ...PUBLISHED, ...made };

@@ -22,6 +22,7 @@ import {
   ofFields,
   parseKey,
   readableIn,
+  remembered,
   richTextsOf,
   type StoredValue,
   sealValues,
@@ -54,6 +55,8 @@ export interface Preparation {
   /** Values from the client, or the masked stored values if the client sent none. */
   given: unknown;
   stored: Readonly<Record<string, StoredValue>>;
+  /** Other values of which those to store are made: what they keep of these is stored as it is there. */
+  from?: readonly unknown[];
   /**
    * Index keys that are already stored for the entry. A reference among them was checked earlier, and is not checked
    * again.
@@ -159,7 +162,8 @@ export async function prepare(
   await countValues(deps, actor, context.orb, { bytes, publish: input.publish, guesses });
   const found = [...converted.warnings, ...related.warnings];
   const warnings = schema.narrowed.read ? readableFaults(schema, caller, input.createdBy, found) : found;
-  return { values: stored, claims, guards: related.guards, warnings, made };
+  const values = remembered(stored, input.stored, ...(input.from ?? []).filter(isObject));
+  return { values, claims, guards: related.guards, warnings, made };
 }
 
 /** Returns the faults of values that the caller may read. */

@@ -2,7 +2,7 @@ import type { Actor } from "../../access/actor.ts";
 import { next } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
-import { storedInput } from "../model/index.ts";
+import { remembered, storedInput } from "../model/index.ts";
 import { revisionSnapshot } from "../read/index.ts";
 import { keepingHidden, readWindow } from "../values/index.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
@@ -26,7 +26,8 @@ export function revertEntry(
       const { base, caller } = state;
       const { window, faults } = readWindow(old, base);
       const sender = { caller, createdBy: base.createdBy };
-      const values = keepingHidden(schema, sender, old.values, base.values, faults);
+      const kept = keepingHidden(schema, sender, old.values, base.values, faults);
+      const values = remembered(kept, old.values);
       const prepared = await prepare(deps, caller, state.context, schema, {
         id: state.base.id,
         given: storedInput(schema, values),

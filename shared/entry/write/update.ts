@@ -135,6 +135,10 @@ interface Applied {
   given: unknown;
   /** The stored values that masks in `given` stand for. */
   stored: EntrySnapshot["values"];
+  /** The revision that the request changes. */
+  from: EntrySnapshot;
+  /** The values of the request, without those that it does not name. */
+  named?: unknown;
   window: Window;
   faults: Fault[];
 }
@@ -159,11 +163,11 @@ function applied(
   const readable = input.add === undefined ? schema : readableIn(schema, caller, createdBy);
   const values = withSums(readable, input, from.values, faults);
   if (values === undefined && locale === undefined && market === undefined)
-    return { given: storedInput(schema, from.values), stored: from.values, window, faults };
+    return { given: storedInput(schema, from.values), stored: from.values, from, window, faults };
   const named = values === undefined ? {} : values;
   const sent = input.merge === true ? merged(schema, sender, named, from.values, place, faults) : named;
   const { given, faults: refused } = admitted(schema, sender, sent, masked, place);
-  return { given, stored: masked, window, faults: [...faults, ...refused] };
+  return { given, stored: masked, from, named, window, faults: [...faults, ...refused] };
 }
 
 /**
@@ -294,12 +298,13 @@ async function checkedResult(
   as: Checking,
 ) {
   const { id, createdBy } = state.base;
-  const { given: sent, stored, window } = result;
+  const { given: sent, stored, from, named, window } = result;
   const faults = [...result.faults, ...(as.faults ?? [])];
   if (as.publish) faults.push(...windowFaults(window, state.now));
   const held = [...state.held.claims, ...(state.held.liveClaims ?? []), ...(as.held ?? [])];
   const prepared = await prepare(deps, state.caller, state.context, schema, {
     ...{ id, given: sent, createdBy, stored, held, faults, publish: as.publish },
+    from: [from.values, named],
     keeps: (values) => removalFaults(schema, { caller: state.caller, createdBy }, values, stored),
   });
   return { ...prepared, ...window };

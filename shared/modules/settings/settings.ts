@@ -24,6 +24,7 @@ import {
   nullIfMissing,
   parseEntry,
   readableIn,
+  remembered,
   type StoredValue,
   storedInput,
 } from "../../entry/model/index.ts";
@@ -252,7 +253,7 @@ async function change(
     updatedBy: actorId(caller.actor),
     through: throughOf(caller.actor),
     token: tokenIdOf(caller.actor),
-    values: prepared.values,
+    values: remembered(prepared.values, head.values),
     claims: prepared.claims,
     liveClaims: null,
     defRevision: live.revision,
