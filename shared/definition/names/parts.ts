@@ -1,6 +1,6 @@
 /** The parts of a value that correspond to each other: as a definition has them, and as they are stored. */
 import { equal, isObject } from "../../kernel/json.ts";
-import { KEY } from "../document/ids.ts";
+import { KEY } from "../document/index.ts";
 
 type Values = Readonly<Record<string, unknown>>;
 
