@@ -4,7 +4,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type FilesPlace, type LibraryFile, type ListFilesOptions, listFiles } from "../api/files.ts";
 import type { FieldModel } from "../model/orb.ts";
 import { type Loaded, useLoad } from "../state/load.ts";
-import { LOCALE, t } from "../texts/t.ts";
+import { LOCALE, type TextKey, t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
@@ -104,13 +104,20 @@ function Tile({ file, onOpen }: { file: LibraryFile; onOpen: (file: LibraryFile)
   );
 }
 
-const TYPES = ["image/*", "video/*", "audio/*", "application/pdf", "text/*"] as const;
+/** The types of files to choose from, and their names. */
+const TYPES: Readonly<Record<string, TextKey>> = {
+  "image/*": "media.typeImage",
+  "video/*": "media.typeVideo",
+  "audio/*": "media.typeAudio",
+  "application/pdf": "media.typePdf",
+  "text/*": "media.typeText",
+};
 
 /** The inputs that choose which files the list shows. */
 export function LibraryFilters({
   filter,
   onChange,
-  types = TYPES,
+  types = Object.keys(TYPES),
   picks,
 }: {
   filter: LibraryFilter;
@@ -145,11 +152,14 @@ export function LibraryFilters({
         onChange={(event) => onChange({ ...filter, type: event.currentTarget.value })}
       >
         <option value="">{t("media.anyType")}</option>
-        {types.map((type) => (
-          <option key={type} value={type}>
-            {TYPES.some((one) => one === type) ? t(`media.type-${type as (typeof TYPES)[number]}`) : type}
-          </option>
-        ))}
+        {types.map((type) => {
+          const name = TYPES[type];
+          return (
+            <option key={type} value={type}>
+              {name === undefined ? type : t(name)}
+            </option>
+          );
+        })}
       </select>
       {picks === true ? null : (
         <select
