@@ -1,28 +1,34 @@
 import { readFileSync } from "node:fs";
 import type { Page } from "playwright-core";
-import { afterAll, beforeAll, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
-import { sharedPlatform } from "../support/platform.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { faults, look } from "../support/signin.ts";
+import { openWarm, type WarmContext, type WarmOptions } from "../support/warm.ts";
 
 const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
 
+let platform: TestPlatform;
 let chromium: TestBrowser;
+/** The program of the page is large, so all tests but the one without it use the copy that is compiled. */
+let warm: WarmContext;
 beforeAll(async () => {
-  chromium = await launchChromium();
+  [platform, chromium] = await Promise.all([sharedPlatform({}), launchChromium()]);
+  warm = await openWarm(chromium, platform.origin);
 });
+afterEach(() => warm.release());
 afterAll(() => chromium?.[Symbol.asyncDispose]());
 
-/** Opens a page without a virtual authenticator. */
-async function open(options: Parameters<TestBrowser["page"]>[0] = {}): Promise<Page> {
-  const { page } = await chromium.page({ authenticator: false, ...options });
-  page.setDefaultTimeout(30_000);
-  return page;
+/** Opens the only page of a test, without a virtual authenticator unless the options say otherwise. */
+async function open(options: WarmOptions = {}): Promise<Page> {
+  const opened = await warm.page({ authenticator: false, ...options });
+  if (opened === undefined) throw new Error("The test has a page already.");
+  opened.page.setDefaultTimeout(30_000);
+  return opened.page;
 }
 
 test("descriptions of users are text on the documentation page, never HTML", async () => {
-  const platform = await sharedPlatform({});
   const bad =
     '<img src="/x"><form action="/y"><b class="planted">bold</b></form> [link](javascript:alert(1)) `<i>code</i>`';
   const field = { name: "title", type: "string", description: bad } as const;
@@ -47,7 +53,6 @@ test("descriptions of users are text on the documentation page, never HTML", asy
 });
 
 test("the documentation page loads from its own origin with a strict content security policy, and its requests work", async () => {
-  const platform = await sharedPlatform({});
   const token = await adminToken(platform);
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token,
@@ -118,10 +123,8 @@ test("the documentation page loads from its own origin with a strict content sec
 });
 
 test("shows who is signed in, and signs out", async () => {
-  const platform = await sharedPlatform({});
   const made = await call(platform, "POST", "/api/_auth/invitations", { token: await adminToken(platform) });
-  const { page } = await chromium.page();
-  page.setDefaultTimeout(30_000);
+  const page = await open({ authenticator: true });
   await page.goto(`${platform.origin}/api/docs`);
   const link = page.getByRole("link", { name: "Sign in as a platform admin" });
   const address = new URL((await link.getAttribute("href")) ?? "", platform.origin);
@@ -139,11 +142,9 @@ test("shows who is signed in, and signs out", async () => {
   await header.getByRole("button", { name: "Sign out" }).click();
   await link.waitFor();
   expect(await page.context().cookies()).toEqual([]);
-  await page.context().close();
 });
 
 test("fits a phone's width and follows the device's dark mode", async () => {
-  const platform = await sharedPlatform({});
   const page = await open({ viewport: { width: 360, height: 740 }, colorScheme: "dark" });
   await page.goto(`${platform.origin}/api/docs`);
   const words = page.locator(".opblock-tag small").first();
@@ -160,7 +161,6 @@ test("fits a phone's width and follows the device's dark mode", async () => {
 });
 
 test("names an orb that is not published, with a link to all others", async () => {
-  const platform = await sharedPlatform({});
   const page = await open();
   await page.goto(`${platform.origin}/api/docs?orb=${encodeURIComponent("<b>nope")}`);
   await page.getByText("No orb “<b>nope” is published.").waitFor();
@@ -169,7 +169,6 @@ test("names an orb that is not published, with a link to all others", async () =
 });
 
 test("does not show a loading message without JavaScript", async () => {
-  const platform = await sharedPlatform({});
   await using chromium = await launchChromium();
   const { page } = await chromium.page({ authenticator: false, javaScriptEnabled: false });
   page.setDefaultTimeout(30_000);

@@ -11,6 +11,8 @@ import { createOrb, small } from "../support/orbs.ts";
 import { runScript, type Started } from "../support/start.ts";
 
 const CLIENTS = 6;
+/** Milliseconds between two requests of a client: many requests meet each restart, and more would find nothing else. */
+const REST_MS = 50;
 
 test("no request fails while two hosts are restarted one after the other", async () => {
   await using broker = await startBroker({ provisioned: false });
@@ -77,7 +79,7 @@ test("no request fails while two hosts are restarted one after the other", async
       await (count % 2 === 0 ? write(`${client} ${count}`) : read()).catch((error: unknown) =>
         failures.push(String(error)),
       );
-      await delay(20);
+      await delay(REST_MS);
     }
   });
   await expect.poll(() => created.length).toBeGreaterThan(20);

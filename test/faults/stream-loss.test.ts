@@ -27,7 +27,7 @@ import { type Random, testRandom } from "../support/random.ts";
 const EXAMPLES = Number(process.env.TEST_EXAMPLES ?? 4);
 const LIMIT_MS = Number(process.env.TEST_MINUTES ?? 60) * 60_000;
 /** Each start of the broker finds one damage in each of these applications. */
-const ORBS = 8;
+const ORBS = Math.min(8, EXAMPLES);
 const orbs = Array.from({ length: ORBS }, (_, index) => `shop${index}`);
 const { config } = testDeps({} as Store);
 

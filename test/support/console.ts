@@ -145,7 +145,7 @@ export function useConsole(options: Pick<TestPlatformOptions, "hooks" | "streams
   }
 
   beforeAll(async () => {
-    const serve = host === "node" ? { serve: serveProcess } : {};
+    const serve = host === "node" ? { serve: serveProcess } : { link: true };
     [platform, chromium] = await Promise.all([sharedPlatform({ ...options, ...serve }), launchChromium()]);
     token = await adminToken(platform);
     admin = await session(PLATFORM_REALM, "/api/_auth");
@@ -222,6 +222,11 @@ export async function inspect(page: Page, name: string): Promise<void> {
     await page.emulateMedia({ colorScheme: "light" });
   }
   expect(await faults(page)).toEqual([]);
+  await fits(page);
+}
+
+/** Checks that nothing is wider than the screen. */
+export async function fits(page: Page): Promise<void> {
   const wide = await page.evaluate(`document.documentElement.scrollWidth <= innerWidth ? [] :
     [...document.querySelectorAll("main *")].filter((one) => one.getBoundingClientRect().right > innerWidth)
       .map((one) => one.outerHTML.slice(0, 200))`);
