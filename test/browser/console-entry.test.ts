@@ -432,7 +432,7 @@ test("uploads an image and a long file, shows preview and progress, and removes 
     paper: { name: "paper.txt", size: text.buffer.length },
   });
   const popup = page.waitForEvent("popup");
-  await page.getByRole("link", { name: "paper.txt" }).click();
+  await page.getByRole("link", { name: "paper.txt", exact: true }).click();
   await (await popup).close();
   await button(page, "Clear Paper").click();
   await page.keyboard.press("Control+s");
