@@ -1,52 +1,27 @@
-/** Creates many entries from JSON Lines. Changes or deletes all entries that match a list's filter. */
+/** Creates many entries from JSON Lines. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
-import { STATUSES } from "../../shared/definition/document/index.ts";
 import {
   type BulkIntoInput,
   type BulkResult,
   bulkInto,
   bulkWrite,
   CHECKED,
-  deleteEntry,
   MATCH_ACTS,
   type Matching,
-  requirePatch,
-  updateEntry,
 } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/read/index.ts";
 import { AppError, invalidParameters } from "../../shared/kernel/errors.ts";
 import { idempotencyOf, routeOf } from "../http/idempotency.ts";
-import { changePage, MANY, ManyQuery, ManySchema, selectionOf } from "../http/many.ts";
-import { type AdminPrefix, shapedRoute } from "../http/prefixes.ts";
 import { STATUS } from "../http/problem.ts";
-import { defineRoute, newRouter } from "../http/router.ts";
-import {
-  Cursor,
-  FaultSchema,
-  IdempotencyKey,
-  json,
-  jsonRequest,
-  Limit,
-  OrbDefinition,
-  OrbIdParam,
-} from "../http/schemas.ts";
-import { IntoChange, puttingTo, selectingFrom, writingTo } from "../http/within.ts";
+import { parseQuery } from "../http/router.ts";
+import { FaultSchema } from "../http/schemas.ts";
+import { IntoChange, puttingTo, writingTo } from "../http/within.ts";
 import { discardBody, parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
 import { type AppEnv, holdConnection } from "../request/context.ts";
-import {
-  asEntryFault,
-  definition,
-  ForceQuery,
-  inShape,
-  keyPath,
-  MERGE_PATCH,
-  PatchManyBody,
-  pinnedItems,
-  WriteQuery,
-} from "./entry-schemas.ts";
+import { definition, keyPath, pinnedItems } from "./entry-schemas.ts";
 
 const ACTS = ["created", "updated", "unchanged", "skipped"] as const;
 
@@ -145,123 +120,12 @@ function counterOf(result: BulkResult): "failed" | (typeof ACTS)[number] | undef
   return act === "created" && result.dry === true ? undefined : act;
 }
 
-const MANY_TAG = { tags: ["Entries: many at once"] };
-
-const Selection = z.looseObject({
-  module: z.string().optional().openapi({ description: "Only entries of this module" }),
-  schema: z
-    .string()
-    .optional()
-    .openapi({ description: "Only entries of this schema. Required to filter by its fields." }),
-  status: z
-    .string()
-    .optional()
-    .openapi({ enum: [...STATUSES] }),
-  limit: Limit,
-  cursor: Cursor,
-  ...ManyQuery,
-});
-
-/** The parameters of the two changes, beside those that select the entries. */
-const PATCHED = { ...WriteQuery.shape, ...IntoChange };
-const REMOVED = { ...ForceQuery.shape, ...IntoChange };
-
-/** Finds the entries of a page, and where each is written. @param own parameters of the change itself */
-async function found(c: Context<AppEnv>, orbId: string, own: readonly string[]) {
-  const parameters = [...selectionOf(c, own, ["module", "schema", "status", "limit", "cursor"])];
-  const read = definition(c, orbId);
-  const pinned = await pinnedItems(c, read);
-  const orb = await read;
-  const { deps, pages } = await selectingFrom(c.var.deps, c.var.actor, orb, c.req.query());
-  const page = await listManaged(deps, c.var.actor, { orb, parameters, pages, pinned });
-  // Each write needs its own view of a change set.
-  const destination = () => writingTo(c.var.deps, c.var.actor, orb, c.req.query());
-  const shapes = page.items.map(({ id, module, schema }) => [id, { module, schema }] as const);
-  const places = new Map(shapes);
-  /** Writes at the same time each have faults with positions of their own. */
-  const requestOf = (id: string) => {
-    const { module = "", schema } = places.get(id) ?? {};
-    const old = pinned?.compiled.schema(module, schema);
-    return old && pinned?.request(pinned.liveOf(old));
-  };
-  return { orb, page, dryRun: c.req.query("dryRun") === "true", destination, requestOf };
-}
-
-/** Routes that change or delete all entries that match a list's filter. */
-export function entryManyRoutes(prefix: AdminPrefix) {
-  const path = `${prefix}/{orbId}/entries` as const;
-  const answer = { 200: json("Results for the entries of this page", ManySchema) };
-  const problems = [400, 401, 403, 404, 422] as const;
-  const patch = defineRoute({
-    ...shapedRoute(prefix, "update"),
-    ...MANY_TAG,
-    method: "patch",
-    path,
-    operationId: "patchEntries",
-    summary: "Change some values of many entries",
-    description: `${MERGE_PATCH} ${MANY}`,
-    request: {
-      params: OrbIdParam,
-      query: Selection.extend(PATCHED),
-      headers: OrbDefinition,
-      body: jsonRequest(PatchManyBody),
-    },
-    responses: answer,
-    problems: [...problems],
-  });
-  const remove = defineRoute({
-    ...shapedRoute(prefix, "delete"),
-    ...MANY_TAG,
-    method: "delete",
-    path,
-    operationId: "deleteEntries",
-    summary: "Delete many entries",
-    description: MANY,
-    request: { params: OrbIdParam, query: Selection.extend(REMOVED), headers: OrbDefinition },
-    responses: answer,
-    problems: [...problems],
-  });
-  const ownOf = (shape: object) => [...Object.keys(ManyQuery), ...Object.keys(shape)];
-
-  return newRouter(asEntryFault)
-    .openapi(patch, async (c) => {
-      const { orbId } = c.req.valid("param");
-      const { publish, locale, market } = c.req.valid("query");
-      const change = c.req.valid("json");
-      requirePatch(change);
-      const { orb, page, dryRun, destination, requestOf } = await found(c, orbId, ownOf(PATCHED));
-      const result = await changePage(page, dryRun, async (id) => {
-        const { deps, actor, into } = await destination();
-        const pinned = requestOf(id);
-        const written = await inShape(pinned, () =>
-          updateEntry(deps, actor, {
-            ...change,
-            ...{ orbId, orb, id, dryRun, locale, market, into, shaping: pinned?.shaping },
-            merge: true,
-            skipsUnchanged: true,
-            publish: publish === "true",
-          }),
-        );
-        return written.unchanged !== true;
-      });
-      return c.json(result, 200);
-    })
-    .openapi(remove, async (c) => {
-      const { orbId } = c.req.valid("param");
-      const { orb, page, dryRun, destination } = await found(c, orbId, ownOf(REMOVED));
-      const force = c.req.valid("query").force === "true";
-      const result = await changePage(page, dryRun, async (id) => {
-        const { deps, actor, into } = await destination();
-        await deleteEntry(deps, actor, { orbId, orb, id, dryRun, force, into });
-        return true;
-      });
-      return c.json(result, 200);
-    });
-}
+/** One line of a response. */
+export const BulkLines = z.union([ResultSchema, SummarySchema]);
 
 const flag = (description: string) => z.enum(["true", "false"]).optional().openapi({ description });
 
-const BulkQuery = z.strictObject({
+export const BulkQuery = z.strictObject({
   publish: flag("`true`: also publishes all entries"),
   dryRun: flag(
     "`true`: only checks the lines. The response contains the lines that would fail, then the totals.",
@@ -433,65 +297,38 @@ function streamed(
   });
 }
 
-export function entryBulkRoutes(prefix: AdminPrefix) {
-  const route = defineRoute({
-    ...shapedRoute(prefix, "create"),
-    ...MANY_TAG,
-    method: "post",
-    path: `${prefix}/{orbId}/entries/bulk` as const,
-    operationId: "createEntries",
-    summary: "Create many entries",
-    description:
-      "Send JSON Lines. Each line is a body of `POST …/entries` and may also contain `publish`, `locale`, `market` and `idempotencyKey`. With the rights `write`, `publish` and `manage`, a line may also contain `status`, `createdAt` and `createdBy`: the state of the entry, and when and by whom it was created elsewhere. `updatedAt` and `updatedBy` always say when the line was imported, and by whom. The response is JSON Lines too: one result per line, in order, as soon as it is written, then a last line with the totals. Entries are created in the order of the lines. Lines are independent: a failed line does not affect the others, unless `stopOnError` is set. Your access is checked again for every group of lines. If it ends, the upload stops and the last line reports status 401. With an Idempotency-Key, a repeated request writes no line twice. A line with an `idempotencyKey` of its own is written once per key and Idempotency-Key, whatever its position.",
-    request: {
-      params: OrbIdParam,
-      query: BulkQuery,
-      headers: IdempotencyKey.extend(OrbDefinition.shape),
-      body: { required: true, content: { "application/x-ndjson": { schema: z.string() } } },
+export async function createMany(c: Context<AppEnv>): Promise<Response> {
+  const lines = readLines(c, { json: true });
+  const query = parseQuery(BulkQuery, c.req.queries());
+  const { publish, dryRun, stopOnError, checkFirst, takeBack, end, module, schema } = query;
+  const match = matchingOf(query, c.req.header("idempotency-key"));
+  const read = definition(c);
+  const pinned = await pinnedItems(c, read);
+  const orb = await read;
+  const keys = keyPath(c, pinned);
+  const further: z.infer<typeof FurtherSchema> =
+    match === undefined ? {} : { updated: 0, unchanged: 0, skipped: 0 };
+  const results = await resultsOf(c, query.change, {
+    authority: () => stillPlatformAdmin(c, true),
+    orbId: orb.orb,
+    orb,
+    lines,
+    parse: parseJson,
+    ...{ module, schema },
+    publish: publish === "true",
+    dryRun: dryRun === "true",
+    stopOnError: stopOnError === "true",
+    checkFirst: checkFirst === "true",
+    takeBack: takeBack === "true",
+    end: end === "true",
+    onTakenBack: (count) => {
+      further.takenBack = (further.takenBack ?? 0) + count;
     },
-    responses: {
-      200: {
-        description: "One result per line, then the totals: `{ done, total, created, failed }`",
-        content: { "application/x-ndjson": { schema: z.union([ResultSchema, SummarySchema]) } },
-      },
-    },
-    problems: [400, 401, 403, 404, 413, 415],
+    idempotency: idempotencyOf(c, keys),
+    route: routeOf(c, keys),
+    match,
+    pinned,
   });
-
-  return newRouter().openapi(route, async (c) => {
-    const lines = readLines(c, { json: true });
-    const { orbId } = c.req.valid("param");
-    const query = c.req.valid("query");
-    const { publish, dryRun, stopOnError, checkFirst, takeBack, end, module, schema } = query;
-    const match = matchingOf(query, c.req.header("idempotency-key"));
-    const read = definition(c, orbId);
-    const pinned = await pinnedItems(c, read);
-    const orb = await read;
-    const keys = keyPath(c, pinned);
-    const further: z.infer<typeof FurtherSchema> =
-      match === undefined ? {} : { updated: 0, unchanged: 0, skipped: 0 };
-    const results = await resultsOf(c, query.change, {
-      authority: () => stillPlatformAdmin(c, true),
-      orbId,
-      orb,
-      lines,
-      parse: parseJson,
-      ...{ module, schema },
-      publish: publish === "true",
-      dryRun: dryRun === "true",
-      stopOnError: stopOnError === "true",
-      checkFirst: checkFirst === "true",
-      takeBack: takeBack === "true",
-      end: end === "true",
-      onTakenBack: (count) => {
-        further.takenBack = (further.takenBack ?? 0) + count;
-      },
-      idempotency: idempotencyOf(c, keys),
-      route: routeOf(c, keys),
-      match,
-      pinned,
-    });
-    const body = streamed(c, results, further);
-    return c.body(body, 200, { "content-type": "application/x-ndjson; charset=utf-8" }) as never;
-  });
+  const body = streamed(c, results, further);
+  return c.body(body, 200, { "content-type": "application/x-ndjson; charset=utf-8" });
 }

@@ -1,39 +1,12 @@
+/** The history of entries: how responses show revisions, and the newest changes of an orb. */
 import { z } from "@hono/zod-openapi";
-import type { EntryOperation } from "../../shared/access/credentials/index.ts";
+import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/index.ts";
-import {
-  compareRevisions,
-  getRevision,
-  listRevisions,
-  RECENT,
-  recentChanges,
-  revertEntry,
-  revisionNumber,
-} from "../../shared/entry/index.ts";
-import { readPlace, writePlace } from "../http/cursors.ts";
-import { revisionTag, withVariant } from "../http/etag.ts";
-import { type AdminPrefix, entryRoute, shapedRoute } from "../http/prefixes.ts";
-import { defineRoute, newRouter } from "../http/router.ts";
-import {
-  json,
-  listOf,
-  OrbDefinition,
-  pageQuery,
-  Replayed,
-  RevisionTag,
-  WriteHeaders,
-  wholeNumber,
-} from "../http/schemas.ts";
-import {
-  answer,
-  definition,
-  EntryParams,
-  entryAnswer,
-  entryCall,
-  inShape,
-  shapeTag,
-  ValuesSchema,
-} from "./entry-schemas.ts";
+import { RECENT, recentChanges } from "../../shared/entry/index.ts";
+import { parseQuery } from "../http/router.ts";
+import { json, listOf, pageQuery, RevisionTag, wholeNumber } from "../http/schemas.ts";
+import type { AppEnv } from "../request/context.ts";
+import { definition, ValuesSchema } from "./entry-schemas.ts";
 
 const moment = z.iso.datetime().nullable();
 
@@ -105,23 +78,17 @@ const ComparisonSchema = z
   })
   .openapi("EntryComparison");
 
-/** The query and the response of the routes that list revisions. */
-export const listedRevisions = {
-  query: pageQuery(["revision", "-revision"]),
-  responses: { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) },
-};
+export const ListedRevisions = pageQuery(["revision", "-revision"]);
+export const revisionPage = { 200: json("A page", listOf(RevisionItemSchema), RevisionTag) };
 
-/** The query and the response of the routes for one revision. */
+export const OneRevision = z.strictObject({
+  against: z.string().optional().openapi({ description: "Compare with this revision" }),
+});
 export const oneRevision = {
-  query: z.strictObject({
-    against: z.string().optional().openapi({ description: "Compare with this revision" }),
-  }),
-  responses: {
-    200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
-  },
+  200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
 };
 
-const ChangeSchema = RevisionItemSchema.pick({
+export const ChangeSchema = RevisionItemSchema.pick({
   revision: true,
   operation: true,
   status: true,
@@ -132,106 +99,11 @@ const ChangeSchema = RevisionItemSchema.pick({
   .extend({ id: z.string(), module: z.string(), schema: z.string() })
   .openapi("EntryChangeItem");
 
-const RevisionParams = EntryParams.extend({
-  revision: z.string().openapi({ param: { name: "revision", in: "path" }, example: "3" }),
-});
+export const RecentQuery = z.strictObject({ limit: wholeNumber(RECENT.limit).default(10) });
 
-export function entryRevisionRoutes(prefix: AdminPrefix) {
-  const common = (operation: EntryOperation) => shapedRoute(prefix, operation);
-  const path = `${prefix}/{orbId}/entries/{entryId}/revisions` as const;
-
-  const recent = defineRoute({
-    ...entryRoute(prefix, "entries.read"),
-    method: "get",
-    path: `${prefix}/{orbId}/activity`,
-    operationId: "listEntryChanges",
-    summary: "List the newest changes of all entries of an orb",
-    description: "Newest first. The list is read from the end of the orb's stream, and has no further page.",
-    request: {
-      params: z.object({ orbId: z.string() }),
-      query: z.strictObject({
-        limit: wholeNumber(RECENT.limit).default(10),
-      }),
-    },
-    responses: { 200: json("The changes", z.object({ items: z.array(ChangeSchema) })) },
-    problems: [400, 401, 403, 404],
-  });
-  const list = defineRoute({
-    ...common("readRevisions"),
-    method: "get",
-    path,
-    operationId: "listEntryRevisions",
-    summary: "List revisions of an entry",
-    description:
-      "Oldest first, or newest first with `sort=-revision`. Revisions of a deleted entry stay readable until it is purged.",
-    request: { params: EntryParams, query: listedRevisions.query, headers: OrbDefinition },
-    responses: listedRevisions.responses,
-    problems: [400, 401, 403, 404],
-  });
-  const one = defineRoute({
-    ...common("readRevisions"),
-    method: "get",
-    path: `${path}/{revision}`,
-    operationId: "getEntryRevision",
-    summary: "Get a revision of an entry, or compare it with another one",
-    request: { params: RevisionParams, query: oneRevision.query, headers: OrbDefinition },
-    responses: oneRevision.responses,
-    problems: [400, 401, 403, 404],
-  });
-  const revert = defineRoute({
-    ...common("update"),
-    method: "post",
-    path: `${path}/{revision}/restore`,
-    operationId: "revertEntry",
-    summary: "Restore an older revision as a new draft",
-    request: { params: RevisionParams, headers: WriteHeaders.extend(OrbDefinition.shape) },
-    responses: { 200: entryAnswer("The new revision", Replayed) },
-    problems: [400, 401, 403, 404, 409, 410, 412, 422],
-  });
-
-  return newRouter()
-    .openapi(recent, async (c) => {
-      const { orbId } = c.req.valid("param");
-      const { limit } = c.req.valid("query");
-      await definition(c, orbId);
-      return c.json({ items: await recentChanges(c.var.deps, c.var.actor, { orbId, limit }) }, 200);
-    })
-    .openapi(list, async (c) => {
-      const { orbId, entryId } = c.req.valid("param");
-      const { limit, cursor, sort, count } = c.req.valid("query");
-      const { target, pinned } = await entryCall(c, { orbId, entryId });
-      const page = await listRevisions(c.var.deps, c.var.actor, {
-        ...target,
-        pinned,
-        order: sort === "-revision" ? "desc" : "asc",
-        limit,
-        after: readPlace(sort, cursor),
-        count: count === "true",
-      });
-      c.header("etag", withVariant(revisionTag(page.newest), shapeTag(pinned)));
-      const { items, next, total } = page;
-      const nextCursor = writePlace(sort, next);
-      return c.json({ items, nextCursor, ...(total === undefined ? {} : { total }) }, 200);
-    })
-    .openapi(one, async (c) => {
-      const { orbId, entryId, revision } = c.req.valid("param");
-      const { against } = c.req.valid("query");
-      const { target, pinned } = await entryCall(c, { orbId, entryId });
-      const which = { ...target, pinned, revision: revisionNumber(revision) };
-      if (against === undefined) return c.json(await getRevision(c.var.deps, c.var.actor, which), 200);
-      const comparison = await compareRevisions(c.var.deps, c.var.actor, {
-        ...which,
-        against: revisionNumber(against),
-      });
-      return c.json({ ...comparison, patch: comparison.patch.map((step) => ({ ...step })) }, 200);
-    })
-    .openapi(revert, async (c) => {
-      const { revision, ...params } = c.req.valid("param");
-      const call = await entryCall(c, params, c.req.valid("header"));
-      const answered = await inShape(call.pinned, async () => {
-        const target = { ...call.target, revision: revisionNumber(revision) };
-        return answer(c, call, await revertEntry(c.var.deps, c.var.actor, target));
-      });
-      return c.json(answered, 200);
-    });
+/** Lists the newest changes of all entries of an orb. */
+export async function recent(c: Context<AppEnv>): Promise<Response> {
+  const { limit } = parseQuery(RecentQuery, c.req.queries());
+  const { orb: orbId } = await definition(c);
+  return c.json({ items: await recentChanges(c.var.deps, c.var.actor, { orbId, limit }) }, 200);
 }

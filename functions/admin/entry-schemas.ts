@@ -5,16 +5,12 @@ import { otherRevision } from "../../shared/access/refusals.ts";
 import { STATUSES } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { definitionFor } from "../../shared/definition/stored/index.ts";
-import type { Target, Written } from "../../shared/entry/index.ts";
-import { currentView, requireOrb } from "../../shared/entry/index.ts";
+import { requireOrb } from "../../shared/entry/index.ts";
 import { noteUse, PinnedItems, type PinnedRequest } from "../../shared/entry/pinned/index.ts";
-import { schemaOfEntry } from "../../shared/entry/read/index.ts";
 import type { Fault } from "../../shared/kernel/errors.ts";
 import { definitionOf, requireTakenWith, showShape } from "../http/definition-header.ts";
-import { ifMatch, revisionTag, withVariant } from "../http/etag.ts";
-import { idempotencyOf } from "../http/idempotency.ts";
-import { FaultSchema, json, LANGUAGE, MARKET_NAME, OrbIdParam, RevisionTag } from "../http/schemas.ts";
-import { definitionIn, IntoChange } from "../http/within.ts";
+import { FaultSchema } from "../http/schemas.ts";
+import { definitionIn } from "../http/within.ts";
 import type { AppEnv } from "../request/context.ts";
 
 const moment = z.iso.datetime({ offset: true }).nullable();
@@ -77,7 +73,7 @@ const readOnly = (schema: {
     .openapi({ ...schema, readOnly: true, description: SET_BY_PLATFORM });
 
 /** Read-only properties. Requests may contain them, so that clients can edit a response and send it back. */
-export const ReadOnlyMembers = {
+const ReadOnlyMembers = {
   id: place,
   orb: place,
   module: place,
@@ -102,7 +98,8 @@ export const ReadOnlyMembers = {
     }),
 } as const;
 
-const changed = {
+/** The members of a change beside its values. */
+export const changed = {
   validFrom: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
   validTo: given.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
   ...ReadOnlyMembers,
@@ -153,13 +150,6 @@ export const PatchManyBody = z
   })
   .openapi("EntriesPatch");
 
-export function changeOf(body: z.infer<typeof EntryBody> & { add?: unknown }) {
-  const { values, add, validFrom, validTo, id, orb, module, schema, fallback, revision } = body;
-  const isNumber = typeof revision === "number";
-  const read = { fallback, ...(isNumber ? { revision } : {}) };
-  return { values, add, validFrom, validTo, place: { id, orb, module, schema }, read };
-}
-
 const PARAMETERS = new Set(["publish", "locale", "locales", "market", "force"]);
 
 /** Improves the error for an unknown property, which is usually a field or query parameter in the wrong place. */
@@ -171,42 +161,6 @@ export function asEntryFault(fault: Fault): Fault {
     : 'is not a known property. Put the fields of the schema into "values".';
   return { ...fault, message };
 }
-
-const flag = z.enum(["true", "false"]).optional();
-
-export const WriteQuery = z.strictObject({
-  publish: flag.openapi({ description: "`true`: also publishes the new revision" }),
-  locale: z
-    .string()
-    .optional()
-    .openapi({ ...LANGUAGE, description: "`values` holds translatable values in this language only" }),
-  market: z
-    .string()
-    .optional()
-    .openapi({ ...MARKET_NAME, description: "`values` holds market-specific values of this market only" }),
-});
-export const LocalesQuery = z.strictObject({
-  locales: z.string().optional().openapi({
-    description:
-      "Languages with commas between them: publishes only the texts of the draft in these languages. Everything else stays as it is live",
-    example: "de,fr",
-  }),
-});
-export const ForceQuery = z.strictObject({
-  force: flag.openapi({ description: "`true`: even if other entries refer to it" }),
-});
-export const DeleteQuery = z.strictObject({
-  force: flag.openapi({ description: "`true`: even if other entries refer to it" }),
-  purge: flag.openapi({ description: "`true`: also erases its revisions permanently" }),
-  ...IntoChange,
-});
-
-export const EntryParams = OrbIdParam.extend({
-  entryId: z.string().openapi({ param: { name: "entryId", in: "path" } }),
-});
-
-export const entryAnswer = (description: string, further = {}) =>
-  json(description, EntrySchema, { ...RevisionTag, ...further });
 
 /** Names the shape in the entity tag of a response, so that no cache mixes two shapes. */
 export const shapeTag = (pinned: PinnedRequest | undefined): string | undefined =>
@@ -234,20 +188,11 @@ export async function pinnedItems(
   return items;
 }
 
-/** Runs a request about entries. Its errors have the names of the revision that the request names. */
-export async function inShape<T>(pinned: PinnedRequest | undefined, work: () => Promise<T>): Promise<T> {
-  try {
-    return await work();
-  } catch (error) {
-    throw pinned?.error(error) ?? error;
-  }
-}
-
 /**
  * Starts to read the definition with which a request reads and writes entries. A failed read throws only where the
  * returned promise is awaited.
  */
-export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> {
+export function definition(c: Context<AppEnv>, orbId = c.req.param("orbId") ?? ""): Promise<LiveOrb> {
   const { deps } = c.var;
   const orb = definitionFor(deps, orbId).then((found) => {
     c.set("lossHeaders", lossHeaders(found?.fence?.loss));
@@ -257,49 +202,6 @@ export function definition(c: Context<AppEnv>, orbId: string): Promise<LiveOrb> 
   return orb;
 }
 
-/** The entry that a request names. */
-export interface EntryCall {
-  target: Target;
-  orb: Promise<LiveOrb>;
-  /** Set if the request has the shape of an earlier revision of the definition. */
-  pinned: PinnedRequest | undefined;
-}
-
 /** Returns the path to which the idempotency keys of a request belong. Those of another shape are other ones. */
 export const keyPath = (c: Context<AppEnv>, pinned: { revision: number } | undefined): string =>
   pinned === undefined ? c.req.path : `${c.req.path}@${pinned.revision}`;
-
-export async function entryCall(
-  c: Context<AppEnv>,
-  { orbId, entryId: id }: { orbId: string; entryId: string },
-  headers: { "if-match"?: string | undefined; "idempotency-key"?: string | undefined } = {},
-): Promise<EntryCall> {
-  const match = ifMatch(headers["if-match"]);
-  const orb = definition(c, orbId);
-  const items = await pinnedItems(c, orb);
-  const pinned = items?.request(await schemaOfEntry(c.var.deps, await orb, id));
-  const isKeyed = headers["idempotency-key"] !== undefined;
-  const idempotency = isKeyed ? idempotencyOf(c, keyPath(c, items)) : undefined;
-  return { target: { orbId, orb, id, ifMatch: match, idempotency }, orb, pinned };
-}
-
-export async function answer(
-  c: Context<AppEnv>,
-  { orb, pinned }: Pick<EntryCall, "orb" | "pinned">,
-  written: Written,
-): Promise<z.infer<typeof EntrySchema>> {
-  const { snapshot, replayed, warnings = [] } = written;
-  c.header("etag", withVariant(revisionTag(snapshot.revision), shapeTag(pinned)));
-  if (replayed) c.header("idempotent-replayed", "true");
-  const { compiled } = await orb;
-  // The definition may have changed between two attempts of the write.
-  const schema = pinned?.pair?.now ?? compiled.schemaNamed(snapshot.module, snapshot.schema);
-  const view = currentView(snapshot, schema);
-  const told = { warnings: pinned?.faults(warnings) ?? warnings };
-  return { ...(pinned?.whole(view) ?? view), ...warningsOf({ ...written, ...told }) };
-}
-
-/** Returns the member `warnings` of the response to a write, if there are any. */
-export function warningsOf({ warnings = [] }: Written): { warnings?: Fault[] } {
-  return warnings.length === 0 ? {} : { warnings: [...warnings] };
-}

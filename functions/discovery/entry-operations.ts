@@ -90,7 +90,7 @@ const targetOf = (operationId: string) => operationWithId(operationId)?.at;
 
 /** Returns whether an operation takes values, for which `locale` and `market` can be given. */
 function takesValues(operationId: string): boolean {
-  return "publish" in (operationWithId(operationId)?.query.shape ?? {});
+  return operationWithId(operationId)?.parameters.has("publish") === true;
 }
 
 /** Returns whether an operation concerns an entry as a whole, in all languages and markets. */
@@ -101,7 +101,7 @@ function isMove(operationId: string): boolean {
 
 /** Returns whether an operation changes or deletes all entries that match a filter. */
 function isMany(operationId: string): boolean {
-  return "all" in (operationWithId(operationId)?.query.shape ?? {});
+  return operationWithId(operationId)?.parameters.has("all") === true;
 }
 
 /** Returns whether an operation reads revisions. The description of these operations is the same for all schemas. */

@@ -3,22 +3,32 @@ import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/d
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
 import { BATCH_SEGMENT, hidesBatch } from "../../shared/orb/routes.ts";
-import { isMove, type Move } from "../admin/entries.ts";
 import { noRouteDetail } from "../http/problem.ts";
+
+/** The operations that change the status of an entry. */
+const MOVES = ["publish", "unpublish", "restore", "archive"] as const;
+export type Move = (typeof MOVES)[number];
+
+/** What the path of an operation on entries names, by kind of address. */
+export interface Places {
+  collection: object;
+  entry: { id: string };
+  keyed: { field: string; value: string };
+  operation: { id: string; operation: Move };
+  revisions: { id: string };
+  revision: { id: string; revision: string };
+  revert: { id: string; revision: string };
+}
+export type AddressKind = keyof Places;
 
 /**
  * The target of a URL. For a handler, `above` is the number of path segments up to and including the handler's name.
  * An HTTP handler receives the remaining segments as its path.
  */
-export type Address =
-  | { kind: "handler"; name: string; above: number }
-  | { kind: "batch" }
-  | { kind: "collection"; schema: CompiledSchema }
-  | { kind: "entry"; schema: CompiledSchema; id: string }
-  | { kind: "keyed"; schema: CompiledSchema; field: string; value: string }
-  | { kind: "operation"; schema: CompiledSchema; id: string; operation: Move }
-  | { kind: "revisions"; schema: CompiledSchema; id: string }
-  | { kind: "revision" | "revert"; schema: CompiledSchema; id: string; revision: string };
+export type Address = { kind: "handler"; name: string; above: number } | { kind: "batch" } | EntryAddress;
+export type EntryAddress = {
+  [K in AddressKind]: { kind: K; schema: CompiledSchema } & Places[K];
+}[AddressKind];
 
 /** Path segment before the name and the value of a unique field, which address an entry instead of its id. */
 const BY = "by";
@@ -151,7 +161,8 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
     if (restore === undefined) return { kind: "revision", schema, id, revision };
     if (restore === "restore" && further.length === 0) return { kind: "revert", schema, id, revision };
   }
-  if (!isMove(operation) || more.length > 0)
+  const move = MOVES.find((name) => name === operation);
+  if (move === undefined || more.length > 0)
     throw nothing("No such operation on entries. Use publish, unpublish, archive, restore or revisions.");
-  return { kind: "operation", schema, id, operation };
+  return { kind: "operation", schema, id, operation: move };
 }

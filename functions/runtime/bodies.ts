@@ -3,14 +3,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/index.ts";
-import {
-  ADDED,
-  EntrySchema,
-  MOMENT,
-  PATCH_VALUES,
-  ReadOnlyMembers,
-  ValuesSchema,
-} from "../admin/entry-schemas.ts";
+import { ADDED, changed, EntrySchema, MOMENT, PATCH_VALUES, ValuesSchema } from "../admin/entry-schemas.ts";
 
 const moment = z.unknown().openapi(MOMENT);
 
@@ -43,11 +36,6 @@ export const RuntimeNew = z
   })
   .openapi("RuntimeEntryInput", { required: ["values"] });
 
-const changed = {
-  validFrom: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-  validTo: moment.optional().openapi({ description: "If missing, it does not change. Null removes it." }),
-  ...ReadOnlyMembers,
-};
 export const RuntimeChange = z
   .strictObject({ values: z.unknown().optional().openapi(VALUES), ...changed })
   .openapi("RuntimeEntryChange");

@@ -1,15 +1,38 @@
-/** Parameters and responses that several entry routes share. */
+/**
+ * Parameters, paths and responses of the operations on entries. The names of those that only the management API has
+ * begin with `Stored`: it shows stored entries as they are, and addresses them without their schemas.
+ */
 import { z } from "@hono/zod-openapi";
+import { STATUSES } from "../../shared/definition/document/index.ts";
 import { RICH_TEXT_FORMS } from "../../shared/entry/model/index.ts";
-import { PAGE_SIZE } from "../../shared/entry/query/index.ts";
-import { ANY_SESSION, Cursor, header, json, LOCALE, MARKET_NAME } from "../http/schemas.ts";
+import { LIST_PARAMETERS, PAGE_SIZE } from "../../shared/entry/query/index.ts";
+import { EntrySchema } from "../admin/entry-schemas.ts";
+import type { AdminPrefix } from "../http/prefixes.ts";
+import {
+  ANY_SESSION,
+  Cursor,
+  entryListOf,
+  header,
+  json,
+  LANGUAGE,
+  Limit,
+  LOCALE,
+  MARKET_NAME,
+  Missing,
+  OrbIdParam,
+  RevisionTag,
+  Search,
+} from "../http/schemas.ts";
+import { InChange } from "../http/within.ts";
+import type { AddressKind } from "./address.ts";
 import { RuntimeEntry } from "./bodies.ts";
 
-export const flag = z.enum(["true", "false"]).optional();
+const flag = z.enum(["true", "false"]).optional();
+const text = z.string().optional();
 
-const locale = z.string().optional().openapi(LOCALE);
-const market = z.string().optional().openapi(MARKET_NAME);
-export const Reading = {
+const locale = text.openapi(LOCALE);
+const market = text.openapi(MARKET_NAME);
+const Reading = {
   locale: locale.openapi({
     description:
       "Language of translatable values, instead of `Accept-Language`. `*` returns a map of all languages.",
@@ -29,7 +52,7 @@ export const Reading = {
     .optional()
     .openapi({ description: "`latest`: the newest draft, for callers with write access" }),
 };
-export const Showing = {
+const Showing = {
   fields: z.string().optional().openapi({
     description:
       "Fields in the response, separated by commas. Then `values` has only these, although its schema requires others.",
@@ -39,9 +62,11 @@ export const Showing = {
       "Reference fields whose entries are included in `expand`, and file fields whose descriptions are, separated by commas",
   }),
 };
-/** What only reads of one entry take. */
-export const Getting = {
-  at: z.string().optional().openapi({
+/** Reads of one entry. */
+export const GetParameters = {
+  ...Showing,
+  ...Reading,
+  at: text.openapi({
     format: "date-time",
     description: "The entry as it was at this time, drafts included, for callers with write access",
   }),
@@ -49,7 +74,20 @@ export const Getting = {
     description:
       "`true`: decrypted sensitive values, for owners of the orb. The audit log records the request.",
   }),
+  ...InChange,
 };
+export const StoredGetParameters = {
+  revision: z
+    .enum(["published", "latest"])
+    .optional()
+    .openapi({ description: "`published`: the live revision instead of the newest" }),
+  at: text.openapi({ description: "The entry at this time (ISO 8601)", format: "date-time" }),
+  reveal: flag.openapi({
+    description: "`true`: decrypted sensitive values. The audit log records the request.",
+  }),
+  ...InChange,
+};
+
 export const Writing = {
   publish: flag.openapi({ description: "`true`: also publishes the new revision" }),
   locale: locale.openapi({
@@ -57,6 +95,13 @@ export const Writing = {
       "`values` holds translatable values in this language only. `*`: in all languages, as in the response",
   }),
   market: market.openapi({ description: "`values` holds market-specific values of this market only" }),
+};
+export const StoredWriting = {
+  ...Writing,
+  locale: text.openapi({
+    ...LANGUAGE,
+    description: "`values` holds translatable values in this language only",
+  }),
 };
 const richText = z.enum(RICH_TEXT_FORMS).optional().openapi({
   description: "How the response shows rich text: then its values are texts instead of Portable Text",
@@ -71,23 +116,101 @@ export const Answering = {
   }),
   richText,
 };
-/** Only documents the parameters. `parseListQuery` validates them, and accepts `filter[…]` and `aggregate[…]` too. */
-export const Group = {
-  group: z.string().optional().openapi({
-    description: "With `aggregate`: computes for each value of these fields, separated by commas",
-  }),
-};
+// Lists only describe these parameters. `parseListQuery` checks them, and reports all errors in one response.
+const LIMIT = { type: "integer", minimum: 1, maximum: PAGE_SIZE.max, default: PAGE_SIZE.default } as const;
+const FLAG = { enum: ["true", "false"] };
 export const Paging = {
-  limit: z.string().optional().openapi({
-    type: "integer",
-    minimum: 1,
-    maximum: PAGE_SIZE.max,
-    default: PAGE_SIZE.default,
+  limit: text.openapi({
+    ...LIMIT,
     description: "Entries per page. A page may be shorter than `limit`: follow `nextCursor`",
   }),
   cursor: Cursor,
 };
+const StoredFilter = {
+  module: text.openapi({ description: "Only entries of this module" }),
+  schema: text.openapi({ description: "Only entries of this schema. Required to filter by its fields." }),
+  status: text.openapi({ enum: [...STATUSES] }),
+};
+/** The entries of a change of many entries. */
+export const StoredSelection = { ...StoredFilter, limit: Limit, cursor: Cursor };
+export const ListParameters = {
+  ...Paging,
+  sort: text.openapi({
+    description:
+      "Field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
+    example: "-createdAt",
+  }),
+  search: Search,
+  missing: Missing,
+  group: text.openapi({
+    description: "With `aggregate`: computes for each value of these fields, separated by commas",
+  }),
+  count: flag.openapi({ description: "`true` adds `total`" }),
+  explain: flag.openapi({
+    description: "`true` adds `explain`: how the list was read. For callers who may read every draft",
+  }),
+  ...Showing,
+  ...Reading,
+  live: z.enum(["sse"]).optional().openapi({
+    description:
+      "`sse`: the answer is `text/event-stream`: all entries that match, then each change. Not with `limit`, `cursor`, `count`, `expand` and `aggregate`",
+  }),
+  ...InChange,
+};
+export const StoredListParameters = {
+  ...StoredFilter,
+  schema: text.openapi({
+    description: "Only entries of this schema. Required to filter and sort by its fields.",
+  }),
+  limit: text.openapi(LIMIT),
+  cursor: Cursor,
+  sort: text.openapi({
+    description:
+      "Up to 5 field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
+  }),
+  search: Search,
+  missing: Missing,
+  fields: text.openapi({ description: "Fields in the response, separated by commas" }),
+  expand: Showing.expand,
+  count: text.openapi({ ...FLAG, description: "`true` adds `total`" }),
+  explain: text.openapi({
+    ...FLAG,
+    description: "`true` adds `explain`: how the list was read",
+  }),
+  at: text.openapi({ description: "The list at this time (ISO 8601)", format: "date-time" }),
+  ...InChange,
+};
+
+/** Returns the names of the parameters that are not those of every list. */
+export function furtherNames(parameters: object): string[] {
+  const common: readonly string[] = LIST_PARAMETERS;
+  return Object.keys(parameters).filter((name) => !common.includes(name));
+}
+
 export const Force = { force: flag.openapi({ description: "`true`: even if other entries refer to it" }) };
+export const StoredDeleting = {
+  ...Force,
+  purge: flag.openapi({ description: "`true`: also erases its revisions permanently" }),
+};
+export const Locales = {
+  locales: text.openapi({
+    description:
+      "Languages with commas between them: publishes only the texts of the draft in these languages. Everything else stays as it is live",
+    example: "de,fr",
+  }),
+};
+
+export const LastEventId = z.object({
+  "last-event-id": text.openapi({
+    description: "Id of the last received event. A live list continues after it.",
+  }),
+});
+
+const LiveEvents = z.string().openapi("LiveEvents", {
+  description:
+    "With `live=sse`: server-sent events. `reset`: forget all entries. `upsert` with an entry as in the list: add or replace it. `leave` with `id`: remove it. `ready`: the list is complete.",
+  example: 'event: upsert\nid: 3.x\ndata: {"id":"0"}\n\n',
+});
 
 export const common = { tags: ["Entries of orbs"], security: [{}, ...ANY_SESSION] };
 const collection = "/api/{orbId}/{moduleId}/{schemaId}";
@@ -105,7 +228,7 @@ const KeyParams = CollectionParams.extend({
 const RevisionParams = EntryParams.extend({ revision: z.string().openapi({ example: "3" }) });
 
 /** The generic path of each kind of address. */
-export const PATHS = {
+export const PATHS: Readonly<Record<AddressKind, string>> = {
   collection,
   entry: one,
   keyed: `${collection}/by/{field}/{value}`,
@@ -114,9 +237,8 @@ export const PATHS = {
   revision: `${one}/revisions/{revision}`,
   revert: `${one}/revisions/{revision}/restore`,
 };
-export type AddressKind = keyof typeof PATHS;
 
-export const PARAMETERS = {
+export const PARAMETERS: Readonly<Record<AddressKind, z.ZodObject>> = {
   collection: CollectionParams,
   entry: EntryParams,
   keyed: KeyParams,
@@ -124,15 +246,43 @@ export const PARAMETERS = {
   revisions: EntryParams,
   revision: RevisionParams,
   revert: RevisionParams,
-} as const satisfies Record<AddressKind, z.ZodObject>;
+};
+
+/** Returns the path of an operation in the management API. It names no schema. */
+export function storedPath(prefix: AdminPrefix, path: string): string {
+  return `${prefix}/{orbId}/entries${path.slice(collection.length).replace("{id}", "{entryId}")}`;
+}
+
+const StoredEntryParams = OrbIdParam.extend({
+  entryId: z.string().openapi({ param: { name: "entryId", in: "path" } }),
+});
+const StoredRevisionParams = StoredEntryParams.extend({
+  revision: z.string().openapi({ param: { name: "revision", in: "path" }, example: "3" }),
+});
+
+/** Returns the parameters of such a path. */
+export function storedParameters(at: AddressKind): z.ZodObject {
+  if (at === "collection") return OrbIdParam;
+  return at === "revision" || at === "revert" ? StoredRevisionParams : StoredEntryParams;
+}
 
 const etag = {
   ETag: header("Number of the newest revision, and a hash of everything else that the response depends on", {
     example: '"7-1c"',
   }),
 };
-export const languages = {
+const languages = {
   "Content-Language": header("Languages of the translatable values", { example: "en" }),
 };
-export const answer = (description: string, further = {}) =>
+const entry = (description: string, further = {}) =>
   json(description, RuntimeEntry, { ...etag, ...languages, ...further });
+const page = json("A page", entryListOf(RuntimeEntry).openapi("RuntimeEntryList"), languages);
+const list = { ...page, content: { ...page.content, "text/event-stream": { schema: LiveEvents } } };
+
+/** The responses that show entries: an entry in the caller's language and market, and a page of a list. */
+export const SHOWN = { entry, list };
+export const STORED = {
+  entry: (description: string, further = {}) =>
+    json(description, EntrySchema, { ...RevisionTag, ...further }),
+  list: json("A page", entryListOf(EntrySchema)),
+};

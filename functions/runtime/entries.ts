@@ -1,6 +1,6 @@
 /**
- * Serves the entries of all applications under generic paths. The definition of the application decides what a path
- * refers to.
+ * Serves the entries of all applications, at both addresses. The paths of published orbs are generic: the definition of
+ * the application decides what a path refers to.
  */
 import type { Context } from "hono";
 import { tryDecodeURIComponent } from "hono/utils/url";
@@ -13,13 +13,15 @@ import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { liveAhead, liveOrb, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { liveFor, noteUse } from "../../shared/entry/pinned/index.ts";
 import { lastOf } from "../../shared/entry/read/index.ts";
+import { asEntryFault, definition } from "../admin/entry-schemas.ts";
 import { BATCH_PATH, batchRoute, callBatch } from "../batch/routes.ts";
 import { fileDefinitions } from "../files/definitions.ts";
 import { library } from "../files/library.ts";
 import { resumableDefinitions } from "../files/resumable-definitions.ts";
 import { isUpload, serveFile } from "../files/serve.ts";
-import { definitionOf } from "../http/definition-header.ts";
+import { definitionOf, requireTakenWith } from "../http/definition-header.ts";
 import { withNewest } from "../http/newest-definition.ts";
+import { PREFIXES } from "../http/prefixes.ts";
 import { wrongMethod } from "../http/problem.ts";
 import { newRouter } from "../http/router.ts";
 import { askingIn, definitionIn } from "../http/within.ts";
@@ -31,16 +33,13 @@ import {
   sendsApiToken,
 } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Address, addressOf, isFilePath, isHandler, servesFiles } from "./address.ts";
+import { addressOf, type EntryAddress, isFilePath, isHandler, servesFiles } from "./address.ts";
 import { PATHS } from "./definition-parts.ts";
 import { callHandler, callRoute } from "./handlers.ts";
-import { getBy, putBy, removeBy, updateBy } from "./keyed.ts";
-import { methodsOf, type OperationName, operationAt, operations } from "./operations.ts";
-import { pinnedAddress, requireTaken } from "./pinned.ts";
-import { type EntryRequest, get, list } from "./read.ts";
-import { revision, revisions } from "./revisions.ts";
-import { create, operate, remove, revert, update } from "./write.ts";
-import { removeMany, updateMany } from "./write-many.ts";
+import type { Operation } from "./operation.ts";
+import { managedOnly, methodsOf, operationAt, operations } from "./operations.ts";
+import { pinnedAddress } from "./pinned.ts";
+import { type EntryRequest, ManagedRequest, OrbRequest } from "./request.ts";
 
 /** Returns the decoded segments of the path below `/api/{orbId}/`. */
 function segmentsOf(c: Context<AppEnv>): string[] {
@@ -63,32 +62,6 @@ function lookAhead(c: Context<AppEnv>, orb: string): Promise<number | undefined>
 }
 
 const HANDLER_PATH = "/api/{orbId}/{handler}";
-
-type EntryAddress = Exclude<Address, { kind: "handler" | "batch" }>;
-type At<N extends OperationName> = Extract<Address, { kind: (typeof operations)[N]["at"] }>;
-
-/** What serves each operation. Before, the caller was checked for the right that the operation needs. */
-const SERVED: { [N in OperationName]: (request: EntryRequest, address: At<N>) => Promise<Response> } = {
-  list,
-  get: (request, { id }) => get(request, id),
-  create,
-  update,
-  patch: update,
-  remove,
-  patchMany: updateMany,
-  removeMany,
-  publish: operate,
-  unpublish: operate,
-  archive: operate,
-  restore: operate,
-  getBy,
-  putBy,
-  patchBy: updateBy,
-  removeBy,
-  revisions,
-  revision,
-  revert,
-};
 
 interface SpeculativeRead {
   live: LiveOrb;
@@ -167,16 +140,13 @@ async function servePinned(
   }
   const { address, schema, pinned } = found;
   c.set("route", PATHS[address.kind]);
-  const named = address.kind === "operation" ? address.operation : undefined;
-  const operation = operationAt(address.kind, c.req.method, named);
+  const move = address.kind === "operation" ? address.operation : undefined;
+  const operation = operationAt(address.kind, c.req.method, move);
   if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
-  requireTaken(c, operation);
+  requireTakenWith(c);
   const caller = principalIn(await pinnedCaller(c, live, revision), live.orb, live.compiled);
-  try {
-    return await answer({ c, live, schema, caller, operation, pinned }, address);
-  } catch (error) {
-    throw pinned.error(error);
-  }
+  const request = new OrbRequest({ c, live, schema, caller, operation, pinned });
+  return inShape(request, () => answer(request, operation, address));
 }
 
 async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<Response> {
@@ -264,33 +234,65 @@ async function answerBy(
   }
   c.set("route", address.kind === "handler" ? HANDLER_PATH : PATHS[address.kind]);
   if (address.kind === "handler") return callHandler(c, live, await caller(usesAccess), address);
-  const named = address.kind === "operation" ? address.operation : undefined;
-  const operation = operationAt(address.kind, c.req.method, named);
+  const move = address.kind === "operation" ? address.operation : undefined;
+  const operation = operationAt(address.kind, c.req.method, move);
   if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
   const principal = principalIn(await caller(usesAccess), live.orb, live.compiled);
-  return answer({ c, live, schema: address.schema, caller: principal, operation, last }, address);
+  const { schema } = address;
+  const request = new OrbRequest({ c, live, schema, caller: principal, operation, last });
+  return answer(request, operation, address);
 }
 
 /** Returns the right that a request needs. Nothing is published before its change set is. */
-function rightOf({ c, operation }: EntryRequest): EntryOperation {
-  const { right } = operations[operation];
+function rightOf(c: Context<AppEnv>, { right }: Operation): EntryOperation {
   const isPending = (right === "publish" || right === "unpublish") && c.req.query("change") !== undefined;
   return isPending ? "update" : right;
 }
 
 /** Returns the caller with the rights to ask for a write, which an API token that may only propose has in a set. */
-function askingFor({ c, live, caller }: EntryRequest): Principal {
+function askingFor({ c, live, caller }: OrbRequest): Principal {
   const asking = askingIn(caller.actor, c.req.query());
   return asking === caller.actor ? caller : principalIn(asking, live.orb, live.compiled);
 }
 
-function answer(request: EntryRequest, address: EntryAddress): Promise<Response> {
-  const { operation, schema } = request;
-  const right = rightOf(request);
+/** @param address of the kind that the operation is for */
+function answer(request: OrbRequest, operation: Operation, address: EntryAddress): Promise<Response> {
+  const right = rightOf(request.c, operation);
   // A read decides for itself, because a caller may read drafts only, or published revisions only.
-  if (right !== "read") requireMay(askingFor(request), right, { access: schema.access, own: true });
-  const serve = SERVED[operation] as (request: EntryRequest, address: EntryAddress) => Promise<Response>;
-  return serve(request, address);
+  if (right !== "read") requireMay(askingFor(request), right, { access: request.schema.access, own: true });
+  return operation.serve(request, address as never);
+}
+
+/** Serves a request. Its errors have the names of the revision that the request names. */
+async function inShape(request: EntryRequest, work: () => Promise<Response>): Promise<Response> {
+  try {
+    return await work();
+  } catch (error) {
+    throw request.pinned?.error(error) ?? error;
+  }
+}
+
+/** Serves a request of the management API. Reads begin again if a newer definition was published meanwhile. */
+function serveManaged(c: Context<AppEnv>, managed: NonNullable<Operation["managed"]>): Promise<Response> {
+  const [id, revision] = [c.req.param("entryId"), c.req.param("revision")];
+  const renew = () => definition(c);
+  const work = async (orb: LiveOrb | Promise<LiveOrb>) => {
+    const request = await ManagedRequest.open(c, managed, Promise.resolve(orb), id);
+    return inShape(request, () => managed.serve(request, { id, revision } as never));
+  };
+  return isRead(c) ? withNewest(c.var.deps, renew(), renew, work) : work(renew());
+}
+
+/** The routes of the management API. Its paths do not depend on the definition. */
+export function managedRoutes() {
+  const router = newRouter(asEntryFault);
+  const rows: readonly Operation[] = Object.values(operations);
+  for (const prefix of PREFIXES) {
+    for (const { routeAt, serve } of managedOnly) router.openapi(routeAt(prefix), serve);
+    for (const { managed } of rows)
+      if (managed !== undefined) router.openapi(managed.routeAt(prefix), (c) => serveManaged(c, managed));
+  }
+  return router;
 }
 
 /** Mount these routes last, because they match all other URLs of an application. */

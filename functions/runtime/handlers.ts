@@ -25,7 +25,7 @@ import { ANY_SESSION, IdempotencyKey, json } from "../http/schemas.ts";
 import { readJson } from "../middleware/body.ts";
 import type { AppEnv } from "../request/context.ts";
 import { callOverHttp, LEADING } from "./handlers-remote.ts";
-import { searchOf } from "./read.ts";
+import { searchOf } from "./request.ts";
 
 interface Call {
   c: Context<AppEnv>;

@@ -9,9 +9,9 @@ import type { PinnedRequest } from "../../shared/entry/pinned/index.ts";
 import { type ListQuery, parseListQuery } from "../../shared/entry/query/index.ts";
 import { type ListInput, Reading } from "../../shared/entry/read/index.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
-import { furtherNames } from "./operations.ts";
+import { furtherNames, ListParameters } from "./definition-parts.ts";
 
-const LIST_EXTRA = furtherNames("list");
+const LIST_EXTRA = furtherNames(ListParameters);
 
 /** The schema that a request is about, and the caller. */
 export interface Target {

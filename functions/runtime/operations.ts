@@ -1,215 +1,158 @@
 /**
- * The operations on entries of applications: one table that the dispatch of requests, the parsing of their parameters,
- * the check of rights and the OpenAPI description use. Values are checked later against the application's own
+ * The operations on entries of orbs: one table that the dispatch of requests, the parsing of their parameters, the check
+ * of rights and the OpenAPI description use, at both addresses. The first is `/api/{orbId}/{moduleId}/{schemaId}`, where
+ * published orbs show entries in the caller's language and market. The second is `/api/admin/orbs/{orbId}/entries`, where
+ * platform admins see stored entries. `managed` says what differs there. Values are checked later against the orb's own
  * definition.
  */
-import { type RouteConfig, z } from "@hono/zod-openapi";
-import type { EntryOperation } from "../../shared/access/credentials/index.ts";
-import { LIST_PARAMETERS } from "../../shared/entry/query/index.ts";
-import { MOVES, type Move } from "../admin/entries.ts";
-import { listedRevisions, oneRevision } from "../admin/entry-revisions.ts";
-import { MERGE_PATCH, PatchManyBody } from "../admin/entry-schemas.ts";
-import { MANY, ManyQuery, ManySchema } from "../http/many.ts";
-import { scopesFor } from "../http/prefixes.ts";
-import { defineRoute, type ProblemStatus } from "../http/router.ts";
+import { z } from "@hono/zod-openapi";
+import { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "../../shared/entry/index.ts";
+import { BulkLines, BulkQuery, createMany } from "../admin/entries-bulk.ts";
+import { RekeySchema, rekey } from "../admin/entries-rekey.ts";
 import {
-  entryListOf,
+  ChangeSchema,
+  ListedRevisions,
+  OneRevision,
+  oneRevision,
+  RecentQuery,
+  recent,
+  revisionPage,
+} from "../admin/entry-revisions.ts";
+import {
+  EntryBody,
+  EntryPatchBody,
+  MERGE_PATCH,
+  NewEntryBody,
+  PatchManyBody,
+} from "../admin/entry-schemas.ts";
+import { MANY, ManyQuery, ManySchema } from "../http/many.ts";
+import type { ProblemStatus } from "../http/router.ts";
+import {
   header,
   IdempotencyKey,
   IfMatch,
   IfNoneMatch,
   json,
-  jsonRequest,
   Location,
-  Missing,
   OrbDefinition,
   Replayed,
-  Search,
   WriteHeaders,
 } from "../http/schemas.ts";
-import { InChange, IntoChange } from "../http/within.ts";
-import { RuntimeChange, RuntimeEntry, RuntimeNew, RuntimePatch } from "./bodies.ts";
+import { IntoChange } from "../http/within.ts";
+import type { AddressKind, Move } from "./address.ts";
+import { RuntimeChange, RuntimeNew, RuntimePatch } from "./bodies.ts";
 import {
-  type AddressKind,
   Answering,
-  answer,
-  common,
   Force,
-  flag,
-  Getting,
-  Group,
-  languages,
-  PARAMETERS,
+  GetParameters,
+  LastEventId,
+  ListParameters,
+  Locales,
   PATHS,
   Paging,
-  Reading,
-  Showing,
+  StoredDeleting,
+  StoredGetParameters,
+  StoredListParameters,
+  StoredSelection,
+  StoredWriting,
   Writing,
   WritingOne,
 } from "./definition-parts.ts";
+import { getBy, putBy, removeBy, updateBy } from "./keyed.ts";
+import { getStored, listStored } from "./managed.ts";
+import { managedOperation, type Operation, operation, type Row } from "./operation.ts";
+import { get, list } from "./read.ts";
+import { revision, revisions } from "./revisions.ts";
+import { create, moving, remove, removeMany, revert, update, updateMany, type Verb } from "./write.ts";
 
-/** The parameter of live lists, which send changes until the client disconnects. */
-const Live = {
-  live: z.enum(["sse"]).optional().openapi({
-    description:
-      "`sse`: the answer is `text/event-stream`: all entries that match, then each change. Not with `limit`, `cursor`, `count`, `expand` and `aggregate`",
-  }),
-};
+const PUT =
+  "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`";
+const AT_ONCE = ["Entries: many at once"];
 
-const LastEventId = z.object({
-  "last-event-id": z
-    .string()
-    .optional()
-    .openapi({ description: "Id of the last received event. A live list continues after it." }),
-});
-
-const LiveRedirect = { description: "Redirect of a live list to the streams process" };
-
-const LiveEvents = z.string().openapi("LiveEvents", {
-  description:
-    "With `live=sse`: server-sent events. `reset`: forget all entries. `upsert` with an entry as in the list: add or replace it. `leave` with `id`: remove it. `ready`: the list is complete.",
-  example: 'event: upsert\nid: 3.x\ndata: {"id":"0"}\n\n',
-});
-
-/** Adds the events of a live list to the response of a list. */
-function followed<R extends { content: object }>(response: R) {
-  const content = { ...response.content, "text/event-stream": { schema: LiveEvents } };
-  return {
-    ...response,
-    content: content as R["content"] & { "text/event-stream": { schema: typeof LiveEvents } },
-  };
-}
-
-interface Described<Q extends z.ZodRawShape> {
-  method: "get" | "post" | "put" | "patch" | "delete";
-  id: string;
-  summary: string;
-  description?: string;
-  query: Q;
-  headers?: z.ZodObject;
-  body?: z.ZodType;
-  responses: RouteConfig["responses"];
-  problems: readonly ProblemStatus[];
-  /** The path, if it is not the one of all operations on the target. */
-  path?: string;
-}
-
-/**
- * Describes an operation.
- * @param at what the path leads to
- * @param right what the caller must be allowed to do
- */
-function operation<T extends AddressKind, Q extends z.ZodRawShape>(
-  at: T,
-  right: EntryOperation,
-  {
-    method,
-    id,
-    summary,
-    description,
-    headers = z.object({}),
-    body,
-    responses,
-    problems,
-    path,
-    ...rest
-  }: Described<Q>,
-) {
-  const query = z.strictObject(rest.query);
-  const route = defineRoute({
-    method,
-    path: path ?? PATHS[at],
-    operationId: id,
-    summary,
-    ...(description === undefined ? {} : { description }),
-    ...common,
-    ...scopesFor(right),
-    request: {
-      params: PARAMETERS[at],
-      query,
-      headers: headers.extend(OrbDefinition.shape),
-      ...(body === undefined ? {} : { body: jsonRequest(body) }),
-    },
-    responses,
-    problems,
-  });
-  return { at, right, method: method.toUpperCase(), id, query, route };
-}
-
-/** An operation that changes the status of an entry. */
-const move = (name: Move, stores: ProblemStatus[] = []) =>
-  operation("operation", name, {
-    method: "post",
-    path: PATHS.operation.replace("{operation}", name),
-    id: `${name}EntryOf`,
-    summary: MOVES[name].summary,
-    query: { ...Answering, ...MOVES[name].query, ...IntoChange },
-    headers: WriteHeaders,
-    responses: { 200: answer("The new revision", Replayed) },
-    problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, ...stores],
-  });
-
-const many = json("Results for the entries of this page", ManySchema);
-const changed = answer("The new revision", Replayed);
+const none = z.object({});
 const deleted = { 204: { description: "Deleted" } };
+const many = { 200: json("Results for the entries of this page", ManySchema) };
 
 const Unchanged = {
   "Entry-Unchanged": header("`true`: nothing was written, because the entry already has these values", {
     enum: ["true"],
   }),
 };
-const unchanged = answer("The newest revision", Unchanged);
 const PutHeaders = IfMatch.extend({
   "if-none-match": z.enum(["*"]).optional().openapi({ description: "`*`: 412 if there is already an entry" }),
 });
 
-/** The properties that both reads of one entry share. */
-const reading = {
-  method: "get",
-  query: { ...Showing, ...Reading, ...Getting, ...InChange },
-  headers: IfNoneMatch,
-  responses: { 200: answer("The entry"), 304: { description: "Not modified" } },
-  problems: [400, 401, 403, 404],
-} as const;
+type Responses = Row<"entry">["responses"];
+const found: Responses = ({ entry }) => ({ 200: entry("The entry"), 304: { description: "Not modified" } });
+const created: Responses = ({ entry }) => ({ 201: entry("Created", { ...Location, ...Replayed }) });
+const changed: Responses = ({ entry }) => ({ 200: entry("The new revision", Replayed) });
+const unchanged: Responses = ({ entry }) => ({ 200: entry("The newest revision", Unchanged) });
 
-/** The properties that both reads of revisions share. */
-const readingRevisions = { method: "get", problems: [400, 401, 403, 404] } as const;
+/** An operation that changes the status of an entry. */
+const move = (
+  name: Move,
+  verb: Verb,
+  {
+    summary,
+    query = {},
+    stores = [],
+  }: { summary: string; query?: Row<"operation">["query"]; stores?: ProblemStatus[] },
+) =>
+  operation("operation", name, {
+    method: "post",
+    path: PATHS.operation.replace("{operation}", name),
+    id: `${name}EntryOf`,
+    summary,
+    query: { ...Answering, ...query, ...IntoChange },
+    headers: WriteHeaders,
+    responses: changed,
+    problems: [400, 401, 403, 404, 409, 410, 412, 422],
+    quotas: [429, ...stores],
+    serve: moving(name, verb),
+    managed: { id: `${name}Entry`, query: { ...query, ...IntoChange } },
+  });
 
 export const operations = {
   list: operation("collection", "read", {
     method: "get",
     id: "listEntriesOf",
     summary: "List entries",
-    query: {
-      ...Paging,
-      sort: z.string().optional().openapi({
-        description:
-          "Field names separated by commas, with a leading `-` for descending order. Default: creation time, oldest first",
-        example: "-createdAt",
-      }),
-      search: Search,
-      missing: Missing,
-      ...Group,
-      count: flag.openapi({ description: "`true` adds `total`" }),
-      explain: flag.openapi({
-        description: "`true` adds `explain`: how the list was read. For callers who may read every draft",
-      }),
-      ...Showing,
-      ...Reading,
-      ...Live,
-      ...InChange,
-    },
+    query: ListParameters,
+    filtered: true,
     headers: LastEventId,
-    responses: {
-      200: followed(json("A page", entryListOf(RuntimeEntry).openapi("RuntimeEntryList"), languages)),
-      307: LiveRedirect,
+    responses: ({ list }) => ({
+      200: list,
+      307: { description: "Redirect of a live list to the streams process" },
+    }),
+    problems: [400, 401, 403, 404, 422],
+    quotas: [429],
+    serve: list,
+    managed: {
+      id: "listEntries",
+      summary: "List entries of an orb, including drafts",
+      description:
+        "Fields of the schema can be filtered too: `filter[field]=value`, `filter[field][operator]=value`, in groups `filter[or][0][field]=value` and `filter[not][field]=value`. `aggregate[name]=sum(field)&group=field` computes instead of listing. The description of the orb lists them. A condition on a translatable or market-specific field matches if any of its values matches.",
+      query: StoredListParameters,
+      headers: none,
+      responses: ({ list }) => ({ 200: list }),
+      serve: listStored,
     },
-    problems: [400, 401, 403, 404, 422, 429],
   }),
   get: operation("entry", "read", {
-    ...reading,
+    method: "get",
     id: "getEntryOf",
     summary: "Get an entry",
+    query: GetParameters,
+    headers: IfNoneMatch,
+    responses: found,
+    problems: [400, 401, 403, 404],
+    serve: get,
+    managed: {
+      id: "getEntry",
+      summary: "Get the newest revision of an entry",
+      query: StoredGetParameters,
+      serve: getStored,
+    },
   }),
   create: operation("collection", "create", {
     method: "post",
@@ -218,20 +161,30 @@ export const operations = {
     query: { ...WritingOne, ...IntoChange },
     headers: IdempotencyKey,
     body: RuntimeNew,
-    responses: { 201: answer("Created", { ...Location, ...Replayed }) },
-    problems: [401, 403, 404, 409, 410, 429, 507],
+    responses: created,
+    problems: [401, 403, 404, 409, 410],
+    quotas: [429, 507],
+    serve: create,
+    managed: { id: "createEntry", query: { ...StoredWriting, ...IntoChange }, body: NewEntryBody },
   }),
   update: operation("entry", "update", {
     method: "put",
     id: "updateEntryOf",
     summary: "Update an entry",
-    description:
-      "Writes a new revision. The live revision does not change until the entry is published, here with `publish=true` or later. The body can be an edited response of `GET`, with the same `locale` and `market`.",
+    description: `${PUT}, with the same \`locale\` and \`market\`.`,
     query: { ...WritingOne, ...IntoChange },
     headers: WriteHeaders,
     body: RuntimeChange,
-    responses: { 200: changed },
-    problems: [401, 403, 404, 409, 410, 412, 429, 507],
+    responses: changed,
+    problems: [401, 403, 404, 409, 410, 412],
+    quotas: [429, 507],
+    serve: update,
+    managed: {
+      id: "updateEntry",
+      description: `${PUT}.`,
+      query: { ...StoredWriting, ...IntoChange },
+      body: EntryBody,
+    },
   }),
   patch: operation("entry", "update", {
     method: "patch",
@@ -241,8 +194,11 @@ export const operations = {
     query: { ...WritingOne, ...IntoChange },
     headers: WriteHeaders,
     body: RuntimePatch,
-    responses: { 200: changed },
-    problems: [401, 403, 404, 409, 410, 412, 429, 507],
+    responses: changed,
+    problems: [401, 403, 404, 409, 410, 412],
+    quotas: [429, 507],
+    serve: update,
+    managed: { id: "patchEntry", query: { ...StoredWriting, ...IntoChange }, body: EntryPatchBody },
   }),
   remove: operation("entry", "delete", {
     method: "delete",
@@ -250,8 +206,15 @@ export const operations = {
     summary: "Delete an entry",
     query: { ...Force, ...IntoChange },
     headers: IfMatch,
-    responses: deleted,
-    problems: [400, 401, 403, 404, 409, 412, 429],
+    responses: () => deleted,
+    problems: [400, 401, 403, 404, 409, 412],
+    quotas: [429],
+    serve: remove,
+    managed: {
+      id: "deleteEntry",
+      description: "Its revisions stay readable. `purge=true` erases them, even after the deletion.",
+      query: { ...StoredDeleting, ...IntoChange },
+    },
   }),
   patchMany: operation("collection", "update", {
     method: "patch",
@@ -259,9 +222,17 @@ export const operations = {
     summary: "Change some values of many entries",
     description: `${MERGE_PATCH} ${MANY}`,
     query: { ...Paging, ...ManyQuery, ...Writing, ...IntoChange },
+    filtered: true,
     body: PatchManyBody,
-    responses: { 200: many },
-    problems: [400, 401, 403, 404, 422, 429, 507],
+    responses: () => many,
+    problems: [400, 401, 403, 404, 422],
+    quotas: [429, 507],
+    serve: updateMany,
+    managed: {
+      id: "patchEntries",
+      tags: AT_ONCE,
+      query: { ...StoredSelection, ...ManyQuery, ...StoredWriting, ...IntoChange },
+    },
   }),
   removeMany: operation("collection", "delete", {
     method: "delete",
@@ -269,17 +240,34 @@ export const operations = {
     summary: "Delete many entries",
     description: MANY,
     query: { ...Paging, ...ManyQuery, ...Force, ...IntoChange },
-    responses: { 200: many },
-    problems: [400, 401, 403, 404, 422, 429],
+    filtered: true,
+    responses: () => many,
+    problems: [400, 401, 403, 404, 422],
+    quotas: [429],
+    serve: removeMany,
+    managed: {
+      id: "deleteEntries",
+      tags: AT_ONCE,
+      query: { ...StoredSelection, ...ManyQuery, ...Force, ...IntoChange },
+    },
   }),
-  publish: move("publish", [507]),
-  unpublish: move("unpublish"),
-  archive: move("archive"),
-  restore: move("restore"),
+  publish: move("publish", publishEntry, {
+    summary: "Publish the newest draft of an entry",
+    query: Locales,
+    stores: [507],
+  }),
+  unpublish: move("unpublish", unpublishEntry, { summary: "Unpublish an entry" }),
+  archive: move("archive", archiveEntry, { summary: "Archive an entry", query: Force }),
+  restore: move("restore", restoreEntry, { summary: "Restore an archived entry as unpublished" }),
   getBy: operation("keyed", "read", {
-    ...reading,
+    method: "get",
     id: "getEntryByKey",
     summary: "Get the entry with a unique value",
+    query: GetParameters,
+    headers: IfNoneMatch,
+    responses: found,
+    problems: [400, 401, 403, 404],
+    serve: getBy,
   }),
   putBy: operation("keyed", "update", {
     method: "put",
@@ -290,8 +278,10 @@ export const operations = {
     query: { ...WritingOne, ...IntoChange },
     headers: PutHeaders,
     body: RuntimeChange,
-    responses: { 200: unchanged, 201: answer("Created", Location) },
-    problems: [400, 401, 403, 404, 409, 410, 412, 429, 507],
+    responses: (shown) => ({ ...unchanged(shown), 201: shown.entry("Created", Location) }),
+    problems: [400, 401, 403, 404, 409, 410, 412],
+    quotas: [429, 507],
+    serve: putBy,
   }),
   patchBy: operation("keyed", "update", {
     method: "patch",
@@ -301,8 +291,10 @@ export const operations = {
     query: { ...WritingOne, ...IntoChange },
     headers: IfMatch,
     body: RuntimePatch,
-    responses: { 200: unchanged },
-    problems: [400, 401, 403, 404, 409, 412, 429, 507],
+    responses: unchanged,
+    problems: [400, 401, 403, 404, 409, 412],
+    quotas: [429, 507],
+    serve: updateBy,
   }),
   removeBy: operation("keyed", "delete", {
     method: "delete",
@@ -310,25 +302,37 @@ export const operations = {
     summary: "Delete the entry with a unique value",
     query: { ...Force, ...IntoChange },
     headers: IfMatch,
-    responses: deleted,
-    problems: [400, 401, 403, 404, 409, 412, 429],
+    responses: () => deleted,
+    problems: [400, 401, 403, 404, 409, 412],
+    quotas: [429],
+    serve: removeBy,
   }),
   revisions: operation("revisions", "readRevisions", {
-    ...readingRevisions,
+    method: "get",
     id: "listRevisionsOf",
     summary: "List revisions of an entry",
     description: "Oldest first, or newest first with `sort=-revision`.",
-    query: listedRevisions.query.shape,
-    responses: listedRevisions.responses,
+    query: ListedRevisions.shape,
+    responses: () => revisionPage,
+    problems: [400, 401, 403, 404],
+    serve: revisions,
+    managed: {
+      id: "listEntryRevisions",
+      description:
+        "Oldest first, or newest first with `sort=-revision`. Revisions of a deleted entry stay readable until it is purged.",
+    },
   }),
   revision: operation("revision", "readRevisions", {
-    ...readingRevisions,
+    method: "get",
     id: "getRevisionOf",
     summary: "Get a revision of an entry, or compare it with another one",
     description:
       "`values` has maps of all languages and markets, without the fields that the caller may not read.",
-    query: oneRevision.query.shape,
-    responses: oneRevision.responses,
+    query: OneRevision.shape,
+    responses: () => oneRevision,
+    problems: [400, 401, 403, 404],
+    serve: revision,
+    managed: { id: "getEntryRevision", description: undefined },
   }),
   revert: operation("revert", "update", {
     method: "post",
@@ -337,71 +341,79 @@ export const operations = {
     description: "Fields that the caller may not read or not set keep their newest values.",
     query: Answering,
     headers: WriteHeaders,
-    responses: { 200: answer("The new revision", Replayed) },
-    problems: [400, 401, 403, 404, 409, 410, 412, 422, 429, 507],
+    responses: changed,
+    problems: [400, 401, 403, 404, 409, 410, 412, 422],
+    quotas: [429, 507],
+    serve: revert,
+    managed: { id: "revertEntry", description: undefined, query: {} },
   }),
 } as const;
 
-export type OperationName = keyof typeof operations;
+/** The operations that only the management API has. */
+export const managedOnly = [
+  managedOperation("create", "/entries/bulk", {
+    method: "post",
+    operationId: "createEntries",
+    tags: AT_ONCE,
+    summary: "Create many entries",
+    description:
+      "Send JSON Lines. Each line is a body of `POST …/entries` and may also contain `publish`, `locale`, `market` and `idempotencyKey`. With the rights `write`, `publish` and `manage`, a line may also contain `status`, `createdAt` and `createdBy`: the state of the entry, and when and by whom it was created elsewhere. `updatedAt` and `updatedBy` always say when the line was imported, and by whom. The response is JSON Lines too: one result per line, in order, as soon as it is written, then a last line with the totals. Entries are created in the order of the lines. Lines are independent: a failed line does not affect the others, unless `stopOnError` is set. Your access is checked again for every group of lines. If it ends, the upload stops and the last line reports status 401. With an Idempotency-Key, a repeated request writes no line twice. A line with an `idempotencyKey` of its own is written once per key and Idempotency-Key, whatever its position.",
+    query: BulkQuery,
+    headers: IdempotencyKey.extend(OrbDefinition.shape),
+    shaped: true,
+    body: { required: true, content: { "application/x-ndjson": { schema: z.string() } } },
+    responses: {
+      200: {
+        description: "One result per line, then the totals: `{ done, total, created, failed }`",
+        content: { "application/x-ndjson": { schema: BulkLines } },
+      },
+    },
+    problems: [400, 401, 403, 404, 413, 415],
+    serve: createMany,
+  }),
+  managedOperation("entries.rekey", "/entries/rekey", {
+    method: "post",
+    operationId: "rekeyEntries",
+    summary: "Encrypt sensitive values with the current keys",
+    description: "For a whole platform or a large orb, use `npm run rekey`. The request can be repeated.",
+    responses: { 200: json("Done", RekeySchema) },
+    problems: [400, 401, 403, 404],
+    serve: rekey,
+  }),
+  managedOperation("entries.read", "/activity", {
+    method: "get",
+    operationId: "listEntryChanges",
+    summary: "List the newest changes of all entries of an orb",
+    description: "Newest first. The list is read from the end of the orb's stream, and has no further page.",
+    query: RecentQuery,
+    responses: { 200: json("The changes", z.object({ items: z.array(ChangeSchema) })) },
+    problems: [400, 401, 403, 404],
+    serve: recent,
+  }),
+] as const;
 
-/** The request bodies, by operation. Operations by a unique value take the same ones. */
-export const bodies = {
-  create: RuntimeNew,
-  update: RuntimeChange,
-  patch: RuntimePatch,
-  patchMany: PatchManyBody,
-} as const;
-
-const NAMES = Object.keys(operations) as OperationName[];
+/** The rows of the table. */
+const ROWS: readonly Operation[] = Object.values(operations);
 
 /**
  * Returns the operation that a request asks for, or undefined if the path does not support the method.
- * @param named the operation that the path names, if it names one
+ * @param move the change of the status that the path names, if it names one
  */
-export function operationAt(
-  at: AddressKind,
-  method: string,
-  named?: OperationName,
-): OperationName | undefined {
+export function operationAt(at: AddressKind, method: string, move?: Move): Operation | undefined {
   const asked = method === "HEAD" ? "GET" : method;
-  return NAMES.find((name) => {
-    const found = operations[name];
-    return found.at === at && found.method === asked && (named ?? name) === name;
-  });
+  return move === undefined
+    ? ROWS.find((row) => row.at === at && row.method === asked)
+    : [operations[move]].find((row) => row.method === asked);
 }
 
 /** Returns the operation with an `operationId`. */
-export function operationWithId(id: string): (typeof operations)[OperationName] | undefined {
-  return Object.values(operations).find((found) => found.id === id);
+export function operationWithId(id: string): Operation | undefined {
+  return ROWS.find((row) => row.id === id);
 }
 
 /** Returns the allowed methods of a kind of address. */
 export function methodsOf(at: AddressKind): string[] {
-  const methods = Object.values(operations).flatMap((found) => (found.at === at ? [found.method] : []));
+  const methods = ROWS.flatMap((row) => (row.at === at ? [row.method] : []));
   if (methods.includes("GET")) methods.push("HEAD");
   return [...new Set(methods)].sort();
-}
-
-/** Returns the values that the description of an operation allows for a query parameter. Undefined: any text. */
-function allowedValues(described: z.ZodType | undefined): readonly string[] | undefined {
-  const schema = described instanceof z.ZodOptional ? described.unwrap() : described;
-  return schema instanceof z.ZodEnum ? schema.options.map(String) : undefined;
-}
-
-const parameters = new Map(
-  NAMES.map((name) => {
-    const shape: Readonly<Record<string, z.ZodType>> = operations[name].query.shape;
-    return [name, new Map(Object.entries(shape).map(([key, each]) => [key, allowedValues(each)]))] as const;
-  }),
-);
-
-/** Returns the query parameters of an operation, and the values that its description allows for each. */
-export function parametersOf(operation: OperationName): ReadonlyMap<string, readonly string[] | undefined> {
-  return parameters.get(operation) ?? new Map();
-}
-
-/** Returns the query parameters of an operation that are not those of every list. */
-export function furtherNames(operation: OperationName): string[] {
-  const common: readonly string[] = LIST_PARAMETERS;
-  return [...parametersOf(operation).keys()].filter((name) => !common.includes(name));
 }

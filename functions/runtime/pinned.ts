@@ -10,24 +10,9 @@ import { homeKey } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { PinnedRequest, pinnedOrb } from "../../shared/entry/pinned/index.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
-import {
-  definitionOf,
-  NO_SHAPE,
-  refuseDefinition,
-  requireTakenWith,
-  showShape,
-} from "../http/definition-header.ts";
+import { definitionOf, NO_SHAPE, refuseDefinition, showShape } from "../http/definition-header.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Address, addressOf } from "./address.ts";
-import type { OperationName } from "./operations.ts";
-
-/** Operations that take the header. */
-const TAKEN: ReadonlySet<OperationName> = new Set([
-  ...(["list", "get", "create", "update", "patch", "remove"] as const),
-  ...(["publish", "unpublish", "archive", "restore"] as const),
-  ...(["getBy", "putBy", "patchBy", "removeBy"] as const),
-  ...(["patchMany", "removeMany", "revisions", "revision", "revert"] as const),
-]);
+import { type Address, addressOf, type EntryAddress } from "./address.ts";
 
 /** Built-in handlers that take or show values of entries. Their input and output have the current shape. */
 const OF_ENTRIES: ReadonlySet<string> = new Set([
@@ -40,7 +25,7 @@ type HandlerAddress = Extract<Address, { kind: "handler" }>;
 export type PinnedAddress =
   | { address: HandlerAddress | Extract<Address, { kind: "batch" }> }
   | {
-      address: Exclude<Address, { kind: "handler" | "batch" }>;
+      address: EntryAddress;
       /** The schema in the live definition. */
       schema: CompiledSchema;
       pinned: PinnedRequest;
@@ -78,10 +63,4 @@ function handlerNow(c: Context<AppEnv>, live: LiveOrb, segments: readonly string
   if (own !== undefined) throw pinnedRefusal(own);
   c.set("lossHeaders", lossHeaders(live.fence?.loss));
   return address;
-}
-
-/** @throws AppError malformed if an operation or its parameters do not take the header */
-export function requireTaken(c: Context<AppEnv>, operation: OperationName): void {
-  if (!TAKEN.has(operation)) throw refuseDefinition();
-  requireTakenWith(c);
 }

@@ -1,45 +1,31 @@
-/** Routes that read the history of an entry. */
+/** Reads the history of an entry, at both addresses. */
 import { compareRevisions, getRevision, listRevisions, revisionNumber } from "../../shared/entry/index.ts";
+import { ListedRevisions, OneRevision } from "../admin/entry-revisions.ts";
+import { shapeTag } from "../admin/entry-schemas.ts";
 import { readPlace, writePlace } from "../http/cursors.ts";
-import { revisionTag } from "../http/etag.ts";
+import { revisionTag, withVariant } from "../http/etag.ts";
 import { parseQuery } from "../http/router.ts";
-import { completeResponse } from "../middleware/headers.ts";
-import { operations } from "./operations.ts";
-import type { EntryRequest } from "./read.ts";
+import type { EntryRequest } from "./request.ts";
 
-const whichOf = ({ live, schema, pinned }: EntryRequest, id: string) => ({
-  orbId: live.orb,
-  orb: live,
-  schema,
-  id,
-  pinned,
+const whichOf = ({ orbId, orb, of, pinned }: EntryRequest, id: string) => ({
+  ...{ orbId, orb, id, pinned },
+  schema: of.schema,
 });
 
-function answer({ c, pinned }: EntryRequest, body: unknown, headers: Record<string, string> = {}): Response {
-  return completeResponse(c, JSON.stringify(body), 200, {
-    ...headers,
-    "content-type": "application/json",
-    "cache-control": "private, no-cache",
-    vary: pinned === undefined ? "Authorization, Cookie" : "Authorization, Cookie, Orb-Definition",
-  });
-}
-
 export async function revisions(request: EntryRequest, { id }: { id: string }): Promise<Response> {
-  const { c, caller } = request;
-  const { limit, cursor, sort, count } = parseQuery(operations.revisions.query, c.req.queries());
-  const { items, next, total, newest } = await listRevisions(c.get("deps"), caller.actor, {
+  const { c, actor } = request;
+  const { limit, cursor, sort, count } = parseQuery(ListedRevisions, c.req.queries());
+  const { items, next, total, newest } = await listRevisions(c.get("deps"), actor, {
     ...whichOf(request, id),
     order: sort === "-revision" ? "desc" : "asc",
     limit,
     after: readPlace(sort, cursor),
     count: count === "true",
   });
+  const etag = withVariant(revisionTag(newest), shapeTag(request.pinned));
   const nextCursor = writePlace(sort, next);
-  return answer(
-    request,
-    { items, nextCursor, ...(total === undefined ? {} : { total }) },
-    { etag: revisionTag(newest) },
-  );
+  const body = { items, nextCursor, ...(total === undefined ? {} : { total }) };
+  return c.json(body, 200, { ...request.historyHeaders, etag });
 }
 
 /** @param at.revision number of the revision, as written in the URL */
@@ -47,13 +33,13 @@ export async function revision(
   request: EntryRequest,
   { id, revision: number }: { id: string; revision: string },
 ): Promise<Response> {
-  const { c, caller } = request;
-  const { against } = parseQuery(operations.revision.query, c.req.queries());
+  const { c, actor } = request;
+  const { against } = parseQuery(OneRevision, c.req.queries());
   const deps = c.get("deps");
   const which = { ...whichOf(request, id), revision: revisionNumber(number) };
-  if (against === undefined) return answer(request, await getRevision(deps, caller.actor, which));
-  return answer(
-    request,
-    await compareRevisions(deps, caller.actor, { ...which, against: revisionNumber(against) }),
-  );
+  const found =
+    against === undefined
+      ? await getRevision(deps, actor, which)
+      : await compareRevisions(deps, actor, { ...which, against: revisionNumber(against) });
+  return c.json({ ...found }, 200, request.historyHeaders);
 }

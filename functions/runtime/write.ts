@@ -1,214 +1,189 @@
-/** Routes that write entries. They respond in the language that the caller prefers. */
-import type { Context } from "hono";
-import type { z } from "zod";
-import type { CompiledSchema } from "../../shared/definition/compile.ts";
-import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { requireLive } from "../../shared/definition/stored/index.ts";
+/** Writes of entries, at both addresses. The request says how the addresses differ. */
 import {
+  type archiveEntry,
   createEntry,
   deleteEntry,
+  type publishEntry,
+  requirePatch,
   revertEntry,
   revisionNumber,
   type Target,
   updateEntry,
-  type Written,
 } from "../../shared/entry/index.ts";
-import { richTextForm } from "../../shared/entry/model/index.ts";
-import { parseExtras } from "../../shared/entry/query/index.ts";
-import { presentWritten } from "../../shared/entry/read/index.ts";
-import { invalid, notFound } from "../../shared/kernel/errors.ts";
-import { localesOf, MOVES, type Move } from "../admin/entries.ts";
-import { asEntryFault, changeOf, warningsOf } from "../admin/entry-schemas.ts";
+import type { PinnedRequest } from "../../shared/entry/pinned/index.ts";
+import { ofOneWrite } from "../../shared/quotas/guesses.ts";
 import { ifMatch } from "../http/etag.ts";
 import { idempotencyOf, isKeyedUpdate } from "../http/idempotency.ts";
-import { faultsOf } from "../http/problem.ts";
-import { definitionIn, writingTo } from "../http/within.ts";
-import { readJson } from "../middleware/body.ts";
-import { completeResponse } from "../middleware/headers.ts";
-import type { AppEnv } from "../request/context.ts";
-import { bodies, parametersOf } from "./operations.ts";
-import { choiceOf, type EntryRequest, responseHeaders, searchOf } from "./read.ts";
-
-export async function bodyOf<T extends z.ZodType>(c: Context<AppEnv>, schema: T): Promise<z.infer<T>> {
-  const body = await readJson(c, true);
-  const result = schema.safeParse(body);
-  if (!result.success) throw invalid(faultsOf(result.error, body).map(asEntryFault));
-  return result.data;
-}
-
-/** Returns a function that reads the application's definition again before a retry. */
-export function renewal({ c, live, schema }: EntryRequest): () => Promise<LiveOrb> {
-  return async () => {
-    const deps = c.get("deps");
-    const now = await definitionIn(deps, await requireLive(deps, live.orb), c.req.query("change"));
-    const module = now.compiled.modules.get(schema.module);
-    if (module?.routed !== true || module.schemas.get(schema.id)?.subjectType !== schema.subjectType)
-      throw notFound("schema");
-    return now;
-  };
-}
-
-/**
- * Returns the route within which an idempotency key is unique. The route stays the same if a request omits the
- * schema, or after the schema is renamed. Keys of requests in the shape of another revision are other ones.
- */
-function collectionRoute({ live, schema, pinned }: EntryRequest): string {
-  const shape = pinned === undefined ? "" : `@${pinned.revision}`;
-  return `/api/${live.orb}/${schema.module}/${schema.home.schema}${shape}`;
-}
+import { changePage, selectionOf } from "../http/many.ts";
+import { selectingFrom, writingTo } from "../http/within.ts";
+import type { EntryContent, EntryRequest } from "./request.ts";
 
 /** The entry that a request names: by its id, or by a unique value that it must have. */
 export type Named = Pick<Target, "id" | "key">;
 
-/** @param operation what the write does, as a part of the route of its keys. Without it, the write ignores the header `Idempotency-Key`. */
-function targetOf(
-  request: EntryRequest,
-  { id, key }: Named,
-  operation?: string,
-): Target & { schema: CompiledSchema } {
-  const { c, live, schema } = request;
-  const named = operation === undefined ? undefined : `${collectionRoute(request)}/${id}/${operation}`;
+/** @param keyed what the write does, as a part of the path of its keys. Without it, the write ignores the header `Idempotency-Key`. */
+function targetOf(request: EntryRequest, { id, key }: Named, keyed?: string): Target {
+  const { c, orbId, orb, of } = request;
   return {
-    orbId: live.orb,
-    orb: live,
-    id,
-    key,
-    schema,
-    renew: renewal(request),
+    ...{ orbId, orb, id, key, ...of },
     ifMatch: ifMatch(c.req.header("if-match")),
-    idempotency: named === undefined ? undefined : idempotencyOf(c, named),
+    idempotency: keyed === undefined ? undefined : idempotencyOf(c, request.keyPath(`/${id}/${keyed}`)),
   };
 }
 
-/** @param collection path of the collection, to which a new entry's id is added */
-export async function answer(
-  request: EntryRequest,
-  written: Written,
-  extra: { locale?: string; market?: string; richText?: string },
-  status: 200 | 201,
-  collection = request.c.req.path,
-): Promise<Response> {
-  const { c, live, caller, pinned } = request;
-  const schema = pinned?.pair?.now ?? request.schema;
-  const richText = await richTextForm(extra.richText);
-  const choice = { ...choiceOf(c, pinned?.pair?.old ?? schema, extra), richText };
-  const { entry, etag, languages } = presentWritten(caller, live, schema, written.snapshot, choice, pinned);
-  const { actor } = caller;
-  const facts = { schema, actor, choice, private: true, expanded: false, languages };
-  const headers = responseHeaders({ ...facts, pinned: pinned !== undefined });
-  headers["content-type"] = "application/json";
-  headers["cache-control"] = "no-store";
-  headers.etag = etag;
-  if (written.replayed) headers["idempotent-replayed"] = "true";
-  if (written.unchanged === true) headers["entry-unchanged"] = "true";
-  if (status === 201) headers.location = `${collection}/${entry.id}`;
-  const { warnings = [] } = written;
-  const told = { warnings: pinned?.faults(warnings) ?? warnings };
-  return completeResponse(
-    c,
-    JSON.stringify({ ...entry, ...warningsOf({ ...written, ...told }) }),
-    status,
-    headers,
-  );
-}
-
-/** Returns the query parameters of a request. Throws if the operation does not take one of them. */
-export function extrasOf({ c, operation }: EntryRequest): Record<string, string> {
-  if (!c.req.url.includes("?")) return {};
-  return parseExtras(searchOf(c), parametersOf(operation));
-}
-
-/**
- * Returns the language and market of the values in a request. If `locale` is `*` or missing, values are maps of all
- * languages.
- */
-export function localeOf({ locale, market }: { locale?: string; market?: string }) {
-  return { locale: locale === "*" ? undefined : locale, market };
-}
+/** Returns where a write goes: into the change set that the query names, or else into the entry. */
+const destinationOf = ({ c, actor, orb }: EntryRequest) => writingTo(c.var.deps, actor, orb, c.req.query());
 
 export async function create(request: EntryRequest): Promise<Response> {
-  const { c, live, schema, caller } = request;
-  const { publish, change, ...extra } = extrasOf(request);
-  const body = await bodyOf(c, bodies.create);
-  const to = await writingTo(c.get("deps"), caller.actor, live, { change, publish });
+  const { c, orbId, orb, of } = request;
+  const query = request.query();
+  const body = await request.body();
+  const { module, schema } = await request.placeOf(body);
+  const to = await destinationOf(request);
   const written = await createEntry(to.deps, to.actor, {
+    ...{ orbId, orb, module, schema },
+    ...{ values: body.values, validFrom: body.validFrom, validTo: body.validTo },
+    ...request.localeOf(query),
     into: to.into,
-    values: body.values,
-    validFrom: body.validFrom,
-    validTo: body.validTo,
-    ...localeOf(extra),
-    orbId: live.orb,
-    orb: live,
-    module: schema.module,
-    schema: schema.id,
-    publish: publish === "true",
-    renew: renewal(request),
+    publish: query.publish === "true",
+    renew: of.renew,
     shaping: request.pinned?.shaping,
-    idempotency: idempotencyOf(c, collectionRoute(request)),
+    idempotency: idempotencyOf(c, request.keyPath("")),
   });
-  return answer(request, written, extra, 201);
+  return request.answer(written, query, 201);
 }
 
 /** Returns what a body changes. Its module and schema have the names of the live definition. */
-export function changeIn({ pinned }: EntryRequest, body: Parameters<typeof changeOf>[0]) {
-  const change = changeOf(body);
-  const place = pinned?.place(change.place) ?? change.place;
-  return { ...change, place, shaping: pinned?.shaping };
+export function changeIn({ pinned }: EntryRequest, body: EntryContent) {
+  const { values, add, validFrom, validTo, id, orb, module, schema, fallback, revision } = body;
+  const place = { id, orb, module, schema };
+  return {
+    ...{ values, add, validFrom, validTo },
+    place: pinned?.place(place) ?? place,
+    read: { fallback, ...(typeof revision === "number" ? { revision } : {}) },
+    shaping: pinned?.shaping,
+  };
 }
 
 /** Replaces all values of an entry. For a PATCH, the body contains only those to change. */
-export async function update(request: EntryRequest, named: Named): Promise<Response> {
-  const { c, live, caller } = request;
-  const { publish, change, ...extra } = extrasOf(request);
-  const merge = c.req.method === "PATCH";
-  const isKeyed = named.key === undefined && isKeyedUpdate(c);
-  const target = targetOf(request, named, isKeyed ? c.req.method : undefined);
-  const body = await bodyOf(c, merge ? bodies.patch : bodies.update);
-  const to = await writingTo(c.get("deps"), caller.actor, live, { change, publish });
+export async function update(request: EntryRequest, { id, key }: Named): Promise<Response> {
+  const { c } = request;
+  const query = request.query();
+  const isKeyed = key === undefined && isKeyedUpdate(c);
+  const target = targetOf(request, { id, key }, isKeyed ? c.req.method : undefined);
+  const body = await request.body();
+  const to = await destinationOf(request);
   const written = await updateEntry(to.deps, to.actor, {
     ...changeIn(request, body),
-    ...localeOf(extra),
+    ...request.localeOf(query),
     ...target,
     into: to.into,
-    merge,
+    merge: c.req.method === "PATCH",
     // A client that names an entry by a key may send the same data again and again.
-    skipsUnchanged: named.key !== undefined,
-    publish: publish === "true",
+    skipsUnchanged: key !== undefined,
+    publish: query.publish === "true",
   });
-  return answer(request, written, extra, 200);
+  return request.answer(written, query);
 }
 
 export async function remove(request: EntryRequest, named: Named): Promise<Response> {
-  const { c, live, caller } = request;
-  const { force, change } = extrasOf(request);
-  const to = await writingTo(c.get("deps"), caller.actor, live, { change, force });
-  const target = { ...targetOf(request, named), force: force === "true", into: to.into };
-  await deleteEntry(to.deps, to.actor, target);
-  return c.body(null, 204);
+  const { force, purge } = request.query();
+  const to = await destinationOf(request);
+  await deleteEntry(to.deps, to.actor, {
+    ...targetOf(request, named),
+    into: to.into,
+    force: force === "true",
+    purge: purge === "true",
+  });
+  return request.c.body(null, 204);
 }
 
-export async function operate(
-  request: EntryRequest,
-  { id, operation }: { id: string; operation: Move },
-): Promise<Response> {
-  const { c, live, caller } = request;
-  const { force, locales: named, change, ...extra } = extrasOf(request);
-  const to = await writingTo(c.var.deps, caller.actor, live, { change, force });
-  const target = { ...targetOf(request, { id }, operation), force: force === "true", into: to.into };
-  const locales = localesOf(named);
-  const written = await MOVES[operation].verb(to.deps, to.actor, { ...target, locales });
-  return answer(request, written, extra, 200);
-}
+/** Changes the status of an entry. */
+export type Verb = typeof archiveEntry | typeof publishEntry;
+
+/** Returns what changes the status of an entry. */
+export const moving =
+  (name: string, verb: Verb) =>
+  async (request: EntryRequest, { id }: { id: string }): Promise<Response> => {
+    const query = request.query();
+    const to = await destinationOf(request);
+    const written = await verb(to.deps, to.actor, {
+      ...targetOf(request, { id }, name),
+      into: to.into,
+      force: query.force === "true",
+      locales: query.locales?.split(","),
+    });
+    return request.answer(written, query);
+  };
 
 /** @param at.revision number of the revision, as written in the URL */
 export async function revert(
   request: EntryRequest,
   { id, revision }: { id: string; revision: string },
 ): Promise<Response> {
-  const extra = extrasOf(request);
-  const written = await revertEntry(request.c.get("deps"), request.caller.actor, {
+  const query = request.query();
+  const written = await revertEntry(request.c.get("deps"), request.actor, {
     ...targetOf(request, { id }, `revisions/${revision}/restore`),
     revision: revisionNumber(revision),
   });
-  return answer(request, written, extra, 200);
+  return request.answer(written, query);
+}
+
+/** Query parameters that select the entries of a change of many entries. The others say how to change them. */
+const SELECTING = ["module", "schema", "status", "limit", "cursor"];
+
+/**
+ * Changes the entries that the filters find among the newest revisions, each in a write of its own.
+ * @param change changes one entry, and returns false if nothing had to change
+ */
+async function changeMany(
+  request: EntryRequest,
+  change: (
+    target: Target & { dryRun: boolean },
+    to: Awaited<ReturnType<typeof destinationOf>>,
+    pinned: PinnedRequest | undefined,
+  ) => Promise<boolean>,
+): Promise<Response> {
+  const { c, actor, orbId, orb, of } = request;
+  const [selecting, own] = [true, false].map((isSelecting) =>
+    [...request.operation.parameters.keys()].filter((name) => SELECTING.includes(name) === isSelecting),
+  );
+  const selection = selectionOf(c, own ?? [], selecting ?? []);
+  const page = await request.select(selection, () => selectingFrom(c.var.deps, actor, orb, c.req.query()));
+  const dryRun = c.req.query("dryRun") === "true";
+  const target = { orbId, orb, ...of, dryRun };
+  // Each write needs its own view of a change set.
+  const shapes = new Map(page.items.map(({ id, shape }) => [id, shape]));
+  const one = async (id: string) =>
+    change({ ...target, id }, await destinationOf(request), shapes.get(id)?.());
+  return c.json(await changePage(page, dryRun, one), 200);
+}
+
+export async function updateMany(request: EntryRequest): Promise<Response> {
+  const query = request.c.req.query();
+  const change = await request.body();
+  requirePatch(change);
+  return changeMany(request, async (target, to, pinned) => {
+    const written = await updateEntry(ofOneWrite(to.deps), to.actor, {
+      ...{ values: change.values, validFrom: change.validFrom, validTo: change.validTo },
+      ...target,
+      ...request.localeOf(query),
+      shaping: pinned?.shaping,
+      into: to.into,
+      merge: true,
+      skipsUnchanged: true,
+      publish: query.publish === "true",
+    }).catch((error: unknown) => {
+      throw pinned?.error(error) ?? error;
+    });
+    return written.unchanged !== true;
+  });
+}
+
+export async function removeMany(request: EntryRequest): Promise<Response> {
+  const force = request.c.req.query("force") === "true";
+  return changeMany(request, async (target, to) => {
+    await deleteEntry(to.deps, to.actor, { ...target, force, into: to.into });
+    return true;
+  });
 }
