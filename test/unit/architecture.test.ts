@@ -107,6 +107,43 @@ it("imports the folders below shared/*/ only through their index.ts", () => {
   expect(past).toEqual([]);
 });
 
+it("allows no folder an import that it does not need", () => {
+  const needed = new Set<string>();
+  for (const [path, text] of texts)
+    for (const one of specifiersIn(text))
+      needed.add(`${dirname(path)} → ${dirname(posix.join(dirname(path), one))}`);
+  const unused = [...readLayers()]
+    .flatMap(([folder, targets]) => targets.map((target) => `${folder} → ${target}`))
+    .filter((one) => !needed.has(one));
+  expect(unused).toEqual([]);
+});
+
+/** Returns the names that the imports and exports of a source take from other files, with their specifiers. */
+function namesIn(
+  text: string,
+  statement: "import|export" | "export",
+): { specifier: string; names: string[] }[] {
+  const clause = `^(?:${statement})\\s+(?:type\\s+)?\\{([^}]*)\\}\\s*from\\s*["']([^"'\\n]+)["']`;
+  return [...text.matchAll(new RegExp(clause, "gm"))].map(([, list = "", specifier = ""]) => ({
+    specifier,
+    names: list.split(",").flatMap((name) => /(?:type )?(\w+)/.exec(name)?.[1] ?? []),
+  }));
+}
+
+it("exports from each surface only what other folders import", () => {
+  const used = new Set<string>();
+  for (const [path, text] of texts)
+    for (const { specifier, names } of namesIn(text, "import|export"))
+      for (const name of names) used.add(`${posix.join(dirname(path), specifier)} ${name}`);
+  const unused = [...texts]
+    .filter(([path]) => posix.basename(path) === "index.ts" && hasSurface(dirname(path)))
+    .flatMap(([path, text]) =>
+      namesIn(text, "export").flatMap(({ names }) => names.map((one) => `${path} ${one}`)),
+    )
+    .filter((one) => !used.has(one));
+  expect(unused).toEqual([]);
+});
+
 it("names every folder in scripts/tools/layers.txt, and no folder that is gone", () => {
   const named = [...folders.keys()].filter((folder) => !WITHOUT_LAYER.includes(folder));
   expect([...readLayers().keys()].toSorted()).toEqual(named.toSorted());
