@@ -348,3 +348,21 @@ test("publishes a set at a time, and shows it in the calendar until the time is 
   await view.getByText("The set no longer goes live by itself.").waitFor();
   await expect.poll(() => view.getByText(/^Goes live on /).count()).toBe(0);
 });
+
+test("shows what a set changes in the definition of the orb", async () => {
+  const set = await openSet("Badges");
+  const modules = structuredClone(document.modules);
+  modules[1]?.schemas[0]?.fields.push({ name: "badge", label: "Badge", type: "string" });
+  await send("PATCH", `/api/admin/orbs/${ORB}?change=${set}`, { modules });
+  const view = await console.open(`/orbs/${ORB}/changes/${set}`);
+  const card = view.getByRole("region", { name: "Definition of the orb" });
+  await card.getByText("badge").first().waitFor();
+  expect(await card.getByText("Conflict").count()).toBe(0);
+  // A set without entries can be reviewed and published if it has a definition.
+  expect(await view.getByRole("button", { name: "Publish", exact: true }).isEnabled()).toBe(true);
+  await inspect(view, "changes-definition");
+  await send("PATCH", `/api/admin/orbs/${ORB}?publish=true`, { description: "Another definition" });
+  await view.reload();
+  await card.getByText("The orb has published another definition since.").waitFor();
+  await inspect(view, "changes-definition-conflict");
+});

@@ -218,3 +218,43 @@ it("is one of the publications that come after each other, also in a race", asyn
   }
   expect(outcomes.size).toBeGreaterThan(0);
 }, 120_000);
+
+it("is published although others keep changing its entries", async () => {
+  const { orb } = await orbWithEntry();
+  const live = await requireLive(deps, orb);
+  const ids: string[] = [];
+  for (let at = 0; at < 20; at++) {
+    const values = { title: "old" };
+    const made = await createEntry(deps, admin, {
+      ...{ orbId: orb, orb: live, module: "news", values, publish: true },
+    });
+    ids.push(made.snapshot.id);
+  }
+  const [first = ""] = ids;
+  const set = await setWith(orb, first, [TITLE, NOTE], { note: "n" });
+  const context = await contextIn(deps, live, set);
+  const to = await writingInto(deps, callerIn(admin, context), context, set);
+  for (const id of ids.slice(1)) {
+    const values = { note: "n" };
+    await updateEntry(to.deps, admin, { orbId: orb, orb: context, id, values, merge: true, into: to.into });
+  }
+  let over = false;
+  const titles = new Map<string, string>();
+  const writer = async (mine: readonly string[]) => {
+    for (let at = 0; !over; at++) {
+      const id = mine[at % mine.length] ?? first;
+      const values = { title: `t${at}` };
+      await updateEntry(deps, admin, { orbId: orb, orb: live, id, values, merge: true, publish: true });
+      titles.set(id, values.title);
+    }
+  };
+  const writers = [writer(ids.slice(0, 10)), writer(ids.slice(10))];
+  const publishing = publish(deps, { orb, id: first, set }).finally(() => {
+    over = true;
+  });
+  await Promise.all([publishing, ...writers]);
+  for (const id of ids) {
+    const { fields, values } = await seen({ orb, id });
+    expect([fields, values]).toEqual([["title", "note"], { title: titles.get(id) ?? "old", note: "n" }]);
+  }
+}, 60_000);

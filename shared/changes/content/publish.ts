@@ -87,6 +87,8 @@ export interface Published {
   entries: PublishedEntry[];
 }
 
+/** Attempts after which the publication of a definition blocks other writes. */
+const PATIENT_ATTEMPTS = 3;
 /** Milliseconds after which a publication that meets conflicts gives up. */
 const PUBLISH_MS = 30_000;
 /** Milliseconds to wait before each look whether a publication was stored whose acknowledgement was lost. */
@@ -376,6 +378,8 @@ async function publishOnce(
   const publisher = release === undefined ? caller : principalIn(actor, orb, target.compiled);
   const planning = new SetPlanning(deps, publisher, target, placed, options);
   try {
+    // Writers that keep changing the entries wait, so that the publication comes to an end.
+    if (attempt >= PATIENT_ATTEMPTS) await release?.block();
     const planned = await planning.run();
     const { before } = planning;
     const own = { record, content, summary, attempts };
@@ -386,6 +390,9 @@ async function publishOnce(
       content: summary,
       entries: planned.map(({ plan, write }) => entryIn(plan, newestIn(write))),
     };
+  } catch (error) {
+    await release?.giveUp();
+    throw error;
   } finally {
     attempts.refuse(new Map([...refusals.all].map(([index, error]) => [placed[index]?.id ?? "", error])));
   }
@@ -436,12 +443,7 @@ async function committed(
     await commit();
     return next;
   }
-  try {
-    await commit(await release.begin());
-  } catch (error) {
-    await release.giveUp();
-    throw error;
-  }
+  await commit(await release.begin(writes.map(({ address }) => address)));
   await release.finish();
   return next;
 }

@@ -22,6 +22,7 @@ import {
   isReconciled,
   liveRecord,
   mayBeRunning,
+  moveFence,
   type NextDefinition,
   nextRevision,
   orbHead,
@@ -45,6 +46,8 @@ import {
   PATIENCE,
 } from "../../orb/change.ts";
 import { reconcileOrb, reopen } from "../../orb/migrate/index.ts";
+import { READ_BYTES } from "../../store/budget.ts";
+import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { keepingRemoved } from "./back.ts";
 import { type DefinitionItem, definitionMovedOn, findProposal, type Proposal } from "./proposal.ts";
@@ -55,6 +58,9 @@ function hasDraft(): AppError {
   return new AppError("conflict", "definition_draft", detail);
 }
 
+/** Newer revisions that are read before the publication begins. The batch itself checks each entry. */
+const NEWER = 256;
+
 /** The publication of the definition of a set, in one attempt. */
 export class Release {
   readonly #deps: Deps;
@@ -63,7 +69,9 @@ export class Release {
   readonly #stored: StoredLiveRecord;
   readonly #judged: Judged;
   readonly #attempts: Attempts;
-  readonly #next: NextDefinition;
+  #next: NextDefinition;
+  /** Sequence number of the application's stream before the entries were planned. */
+  readonly #seq: number;
   #intended = false;
   #fence: Fence | undefined;
   /** The definition under which the entries are published. It keeps the schemas that it removes, to delete their entries. */
@@ -81,6 +89,7 @@ export class Release {
       attempts,
       live,
       next,
+      seq,
     }: {
       set: string;
       head: ExistingOrb;
@@ -89,6 +98,7 @@ export class Release {
       attempts: Attempts;
       live: OrbContext;
       next: NextDefinition;
+      seq: number;
     },
   ) {
     this.#deps = deps;
@@ -98,6 +108,7 @@ export class Release {
     this.#judged = judged;
     this.#attempts = attempts;
     this.#next = next;
+    this.#seq = seq;
     const { document, names, revision } = judged.to;
     this.compiled = compileOrb(document, names);
     const compiled = keepingRemoved(live.compiled, this.compiled);
@@ -119,29 +130,59 @@ export class Release {
     return { ...item, done: { revision: this.context.revision } };
   }
 
-  /**
-   * Stores that the definition waits for the batch of the set. Call this last before the batch: writers may have to wait
-   * from here on.
-   * @returns the last messages of the batch
-   * @throws Conflict if the orb or its entries have changed; then nothing waits
-   */
-  async begin(): Promise<Append[]> {
+  /** Throws a conflict if an entry was written since the publication was prepared, so that it leaves no trace. */
+  async #requireUnchanged(entries: readonly EntryAddress[]): Promise<void> {
+    const logs = new Set(entries.map((address) => subjects.entryLog(address)));
+    const schemas = new Set(entries.map((address) => subjects.schemaLogs(address)));
+    const options = { fromSeq: this.#seq + 1, limit: NEWER, maxBytes: READ_BYTES };
+    const pages = await Promise.all(
+      [...schemas].map((filter) => this.#deps.store.scan(streams.orb(this.#orb), filter, options)),
+    );
+    if (pages.some(({ messages }) => messages.some(({ subject }) => logs.has(subject)))) throw new Conflict();
+  }
+
+  /** Says in the history of the orb that the publication is under way, and blocks writes if the definition needs it. */
+  async #intend(): Promise<void> {
     const deps = this.#deps;
     const orb = this.#orb;
-    const { record } = this.#stored;
     const closed = await closeFor(deps, orb, this.#judged);
     this.#fence = closed?.fence;
     // Another attempt checks only the entries that are written until then.
     this.#attempts.judged = this.#judged;
-    const fence = closed?.fence ?? record.fence ?? UNFENCED;
-    const { id, by, at } = this.#next;
-    const act = { operation: "change", by, now: Date.parse(at) } as const;
-    const awaits = { id, set: this.#set };
-    const intent = nextRevision(this.#head, act, { summary: [`publishes change set ${this.#set}`], awaits });
+    // Others leave the publication alone for a moment from now on.
+    const now = deps.clock.now();
+    this.#next = { ...this.#next, at: new Date(now).toISOString() };
+    const { id, by } = this.#next;
+    const act = { operation: "change", by, now } as const;
+    const summary = [`publishes change set ${this.#set}`];
+    const intent = nextRevision(this.#head, act, { summary, awaits: { id, set: this.#set } });
     await appendRecord(deps, orb, intent, this.#head.seq, closed === undefined ? [] : [closed.guard]);
     this.#intended = true;
-    await putNext(deps, this.#stored, this.#next);
-    return deciding(orb, fence, awaits);
+  }
+
+  /**
+   * Blocks writes of entries until the publication ends. Call this before the entries are planned, if others keep changing
+   * them.
+   */
+  async block(): Promise<void> {
+    await this.#intend();
+    const { record } = this.#stored;
+    this.#fence ??= await moveFence(this.#deps, this.#orb, record.fence, this.context.revision);
+  }
+
+  /**
+   * Stores that the definition waits for the batch of the set. Call this last before the batch.
+   * @param entries the entries of the batch
+   * @returns the last messages of the batch
+   * @throws Conflict if the orb or its entries have changed
+   */
+  async begin(entries: readonly EntryAddress[]): Promise<Append[]> {
+    if (!this.#intended) {
+      await this.#requireUnchanged(entries);
+      await this.#intend();
+    }
+    await putNext(this.#deps, this.#stored, this.#next);
+    return deciding(this.#orb, this.#fence ?? this.#stored.record.fence ?? UNFENCED, this.#next);
   }
 
   /** Completes the publication after the batch. */
@@ -235,7 +276,8 @@ export async function prepareRelease(
       ...changeFor(judged),
     },
   };
-  return new Release(deps, { set, head, stored, judged, attempts, live, next });
+  const seq = (await deps.store.streamInfo(streams.orb(orb)))?.state.last_seq ?? 0;
+  return new Release(deps, { set, head, stored, judged, attempts, live, next, seq });
 }
 
 const wantedOf = ({ document, names, force }: Proposal) => ({ document, names, force: force === true });

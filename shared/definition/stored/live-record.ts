@@ -57,9 +57,16 @@ export const isAwaiting = (head: OrbHead | null, live: LiveRecord | null): boole
 /** Milliseconds for which a publication of a change set may be running, between its first and its last step. */
 const RUNNING_MS = 3_000;
 
+/** Milliseconds for which a writer that is blocked leaves such a publication alone. Its attempts take longer. */
+const BLOCKED_MS = 500;
+
 /** Returns whether the publication of a change set began so recently that it is probably still running. */
-export function mayBeRunning({ clock }: Pick<Deps, "clock">, { awaits, at }: OrbHead): boolean {
-  return awaits !== undefined && Math.abs(clock.now() - Date.parse(at)) < RUNNING_MS;
+export function mayBeRunning(
+  { clock }: Pick<Deps, "clock">,
+  { awaits, at }: OrbHead,
+  ms = RUNNING_MS,
+): boolean {
+  return awaits !== undefined && Math.abs(clock.now() - Date.parse(at)) < ms;
 }
 
 /**
@@ -304,7 +311,7 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
   // The fence may be among the messages that were lost.
   if (!exists(head) || stopsWrites(current?.record.damaged)) return;
   if (isAwaiting(head, current?.record ?? null)) {
-    await nullOnConflict(settleAwaited(deps, orb, reopen));
+    await nullOnConflict(settleAwaited(deps, orb, reopen && !mayBeRunning(deps, head, BLOCKED_MS)));
     return;
   }
   const wanted = await wantedRecord(deps, orb, head);
