@@ -82,6 +82,11 @@ export interface Broker extends AsyncDisposable {
   ready(): Promise<void>;
 }
 
+/** Milliseconds within which a broker must be ready, and then report its ports, on a busy machine too. */
+const READY_LIMIT_MS = 30_000;
+/** Milliseconds between two looks for the file with the ports. */
+const PORTS_POLL_MS = 10;
+
 /**
  * Command before the broker's command line. It makes the Linux kernel stop the broker when this process dies, even by
  * SIGKILL. On other systems, `scripts/bootstrap.mjs` stops the broker.
@@ -171,11 +176,11 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
         env: { ...memorySettings(options.cluster?.routes.length ?? 1), ...process.env },
       }),
     readyLine: "Server is ready",
-    readyLimitMs: 30_000,
+    readyLimitMs: READY_LIMIT_MS,
     graceMs: 5_000,
     reason,
-    async served() {
-      if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir));
+    async served(isRunning) {
+      if (port < 0 || wsPort < 0) ({ port, wsPort } = await takenPorts(portsDir, isRunning));
       writePrivate(portsFile, JSON.stringify({ port, wsPort }));
     },
     // Restart immediately after the first failure, because the whole platform depends on the broker.
@@ -220,9 +225,12 @@ export async function launchBroker(options: LaunchOptions): Promise<Broker> {
   return broker;
 }
 
-/** Reads the broker's ports from the file that the broker writes when it is ready. */
-async function takenPorts(portsDir: string): Promise<{ port: number; wsPort: number }> {
-  for (let attempt = 0; attempt < 100; attempt++) {
+/** Reads the broker's ports from the file that the broker writes once it is ready. */
+async function takenPorts(
+  portsDir: string,
+  isRunning: () => boolean,
+): Promise<{ port: number; wsPort: number }> {
+  for (let waited = 0; waited < READY_LIMIT_MS && isRunning(); waited += PORTS_POLL_MS) {
     const file = readdirSync(portsDir).find((name) => name.endsWith(".ports"));
     try {
       const ports = JSON.parse(readFileSync(join(portsDir, file ?? "none"), "utf8")) as Record<
@@ -232,7 +240,7 @@ async function takenPorts(portsDir: string): Promise<{ port: number; wsPort: num
       const number = (list: string[] | undefined) => Number(new URL(list?.[0] ?? "").port);
       return { port: number(ports.nats), wsPort: number(ports.websocket) };
     } catch {
-      await delay(10);
+      await delay(PORTS_POLL_MS);
     }
   }
   throw new Failure("nats-server did not report its ports.");

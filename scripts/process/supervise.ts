@@ -35,8 +35,8 @@ export interface Program {
   line?(line: string): void;
   /** Returns why the process exited, derived from its last lines of output. Default: the first line of its error. */
   reason?(lines: readonly string[]): string | undefined;
-  /** Called when the process is ready. If this call fails, the start has failed. */
-  served?(): Promise<void>;
+  /** Called when the process is ready. If this call fails, the start has failed. @param isRunning whether it still runs */
+  served?(isRunning: () => boolean): Promise<void>;
   /** Returns the milliseconds to wait before the next start; undefined to give up. */
   retryMs(start: FailedStart): number | undefined;
   restarting(why: string): void;
@@ -151,7 +151,7 @@ async function serving(program: Program, child: ChildProcess): Promise<readonly 
   const timer = setTimeout(fail, readyLimitMs, `it was not ready within ${readyLimitMs / 1000} s`);
   try {
     await promise;
-    await program.served?.();
+    await program.served?.(() => !isGone(child));
   } finally {
     clearTimeout(timer);
   }
