@@ -63,6 +63,19 @@ export function fieldsWith(
   );
 }
 
+/** Returns the values of the revision of an entry that is published, also if readers see it only later. */
+export async function publishedValues(
+  deps: Deps,
+  orb: string,
+  schema: CompiledSchema,
+  { publishedRevision, publishedSeq, values }: EntrySnapshot,
+): Promise<EntrySnapshot["values"] | undefined> {
+  if (publishedRevision === null) return undefined;
+  if (publishedSeq === null) return values;
+  const stored = snapshotOf(await deps.store.getSeq(streams.orb(orb), publishedSeq));
+  return stored === null ? undefined : withNames(schema, stored).values;
+}
+
 /** Returns the values that readers see of an entry now, or undefined if it is not live. */
 export async function liveValues(
   deps: Deps,
@@ -73,18 +86,17 @@ export async function liveValues(
   const now = deps.clock.now();
   const edge = nextEdge(head, now);
   if (edge !== undefined) deps.expires?.(edge);
-  if (!visible(head, now)) return undefined;
-  if (head.publishedSeq === null) return head.values;
-  const stored = snapshotOf(await deps.store.getSeq(streams.orb(orb), head.publishedSeq));
-  return stored === null ? undefined : withNames(schema, stored).values;
+  return visible(head, now) ? publishedValues(deps, orb, schema, head) : undefined;
 }
 
+type LibraryOperation = "readDraft" | "update" | "publish";
+
 /**
- * Returns whether a caller may see and use the files of all entries of a schema, or change them: whether it may do so
- * with entries of others and with all file fields.
+ * Returns whether a caller may see and use the files of all entries of a schema, change them, or publish them: whether
+ * it may do so with entries of others and with all file fields.
  */
-function mayInAll(caller: Principal, operation: "readDraft" | "update", schema: CompiledSchema): boolean {
-  const action = operation === "update" ? "write" : "read";
+export function mayInAll(caller: Principal, operation: LibraryOperation, schema: CompiledSchema): boolean {
+  const action = operation === "readDraft" ? "read" : "write";
   return (
     // The files of an application are never listed for anonymous callers, even if they may write its entries.
     atLeast(caller.role, "user") &&
@@ -110,18 +122,39 @@ export function mayBrowseUse(caller: Principal, compiled: CompiledOrb, use: File
 }
 
 /**
+ * Returns whether a caller may see or change a described file that no entry has. The last schema whose entry had it
+ * decides, so that the end of an entry shows its files to no others.
+ */
+function mayInLast(
+  caller: Principal,
+  operation: LibraryOperation,
+  compiled: CompiledOrb,
+  { last }: FileRecord,
+): boolean {
+  const all = schemasWithFiles(compiled);
+  const isAllowed = (schema: CompiledSchema) => mayInAll(caller, operation, schema);
+  if (last === undefined) return all.some(isAllowed);
+  const schema = schemaOf(compiled, last);
+  // The schema was removed, so its access rules are unknown.
+  return schema === undefined ? all.every(isAllowed) : isAllowed(schema);
+}
+
+/**
  * Returns whether the library shows a file to the caller. It shows the files of entries whose drafts the caller may
  * read, described files that no entry has, and the caller's own uploads.
  */
 export function mayBrowseFile(caller: Principal, compiled: CompiledOrb, record: FileRecord): boolean {
-  if (record.entries.length === 0)
-    return (record.asset !== undefined || isUploader(caller.actor, record)) && mayBrowse(caller, compiled);
+  if (record.entries.length === 0) {
+    const isShown = record.asset !== undefined && mayInLast(caller, "readDraft", compiled, record);
+    return isShown || (isUploader(caller.actor, record) && mayBrowse(caller, compiled));
+  }
   return record.entries.some((use) => mayBrowseUse(caller, compiled, use));
 }
 
 /** Returns whether the caller may change the description of a file, because it may change all entries that show it. */
 export function mayDescribeFile(caller: Principal, compiled: CompiledOrb, record: FileRecord): boolean {
   if (!mayDescribe(caller, compiled) || !mayBrowseFile(caller, compiled, record)) return false;
+  if (record.entries.length === 0) return mayInLast(caller, "update", compiled, record);
   return record.entries.every((use) => {
     const schema = schemaOf(compiled, use);
     return schema === undefined || mayInAll(caller, "update", schema);

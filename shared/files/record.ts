@@ -42,6 +42,8 @@ export interface FileRecord {
   asset?: Asset;
   /** Entries that refer to the file in at least one of their revisions. */
   entries: readonly FileUse[];
+  /** The schema of the last entry that referred to the file. Counts only if `entries` is empty. */
+  last?: Home;
 }
 
 export interface ImageFacts {

@@ -65,7 +65,10 @@ async function release(
   const found = await readRecord(deps, orb, id);
   if (found === null) return { messages: [gone] };
   const entries = found.record.entries.filter((one) => one.id !== entry);
-  const record: FileRecord = { ...found.record, entries };
+  const { last } = found.record;
+  const [released = last] = found.record.entries.filter((one) => one.id === entry);
+  const home = released === undefined ? {} : { last: { type: released.type, schema: released.schema } };
+  const record: FileRecord = { ...found.record, entries, ...home };
   // A file that editors have described stays in the library.
   const isUnused = entries.length === 0 && record.asset === undefined;
   if (isUnused && !keeps)

@@ -2,7 +2,8 @@
  * Exports and imports the files of an application. One line describes a file, and the lines that follow contain its
  * content.
  */
-import type { CompiledSchema } from "../definition/compile.ts";
+import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
+import { homeKey, homeOf } from "../definition/document/index.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";
 import { nullIfMissing } from "../entry/model/index.ts";
@@ -32,7 +33,7 @@ import { chunked } from "./upload.ts";
 
 export type ExportedFile = Pick<
   FileRecord,
-  "id" | "sha256" | "size" | "type" | "name" | "by" | "at" | "image" | "asset"
+  "id" | "sha256" | "size" | "type" | "name" | "by" | "at" | "image" | "asset" | "last"
 >;
 
 export interface FileLine {
@@ -70,10 +71,13 @@ export async function* fileLines(
   }
 }
 
-/** Yields the described files that no entry of the export has. Call this after the last entry. */
+/**
+ * Yields the described files that no revision of the export has, also those of older revisions. Call this after the last
+ * entry.
+ */
 export async function* unusedFileLines(
   deps: Deps,
-  orb: string,
+  { id: orb, byHome }: CompiledOrb,
   seen: ReadonlySet<string>,
 ): AsyncGenerator<FileLine | ContentLine> {
   const read = async (fromSeq: number) =>
@@ -87,19 +91,29 @@ export async function* unusedFileLines(
   for await (const messages of scanPages(read)) {
     for (const message of messages) {
       const record = recordIn(message)?.record;
-      if (record?.asset === undefined || record.entries.length > 0 || seen.has(record.id)) continue;
-      yield* linesOf(deps, orb, record);
+      if (record?.asset === undefined || seen.has(record.id)) continue;
+      const home = record.entries.at(-1) ?? record.last;
+      const schema = home === undefined ? undefined : byHome.get(homeKey(home));
+      // An export has the names of the document.
+      const last = schema === undefined ? home : homeOf(schema.moduleType, schema.id);
+      yield* linesOf(deps, orb, record, last);
     }
   }
 }
 
-async function* linesOf(deps: Deps, orb: string, record: FileRecord): AsyncGenerator<FileLine | ContentLine> {
+async function* linesOf(
+  deps: Deps,
+  orb: string,
+  record: FileRecord,
+  last?: Home,
+): AsyncGenerator<FileLine | ContentLine> {
   const { id, sha256, size, type, name, by, at, image, asset } = record;
   const described = { id, sha256, size, type, name, by, at };
   const file = {
     ...described,
     ...(image === undefined ? {} : { image }),
     ...(asset === undefined ? {} : { asset }),
+    ...(last === undefined ? {} : { last: { type: last.type, schema: last.schema } }),
   };
   yield { kind: "file", file };
   for await (const data of contentOf(deps, orb, record, { start: 0, end: size }))
@@ -146,14 +160,18 @@ export async function importFile(
   const mine = infoOf(orb, sha256, { nuid, size, runs });
   const object = (await keepContent(deps, orb, sha256, mine)) ?? mine;
   if (object.nuid !== nuid) await removeChunks(deps, orb, nuid);
-  const { at, image, asset } = file;
-  const record = {
+  const { at, image, asset, last } = file;
+  // A large export can have a file again after entries that refer to it.
+  const { entries } = (await readRecord(deps, orb, file.id))?.record ?? { entries: [] };
+  const record: FileRecord = {
     ...newRecord(deps, file, object, head),
-    at,
+    ...{ at, entries },
     ...(image === undefined ? {} : { image }),
     ...(asset === undefined ? {} : { asset }),
+    ...(last === undefined ? {} : { last }),
   };
-  const lifetime = asset === undefined ? UNUSED_SECONDS : undefined;
+  const isKept = asset !== undefined || entries.length > 0;
+  const lifetime = isKept ? undefined : UNUSED_SECONDS;
   await deps.store.pipeline(streams.orb(orb), recordMessages(orb, record, lifetime));
   return true;
 }

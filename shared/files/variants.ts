@@ -18,7 +18,7 @@ import { pause } from "../kernel/pause.ts";
 import { requireFileStorage } from "../quotas/storage.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
-import { nullOnConflict } from "../store/pages.ts";
+import { nullOnConflict, scanPages } from "../store/pages.ts";
 import { lastToken, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 import { contentOf } from "./download.ts";
@@ -44,6 +44,7 @@ const LOOK_MS = 150;
 /** Maximum milliseconds that a request waits while another request makes the variant. */
 const PATIENCE_MS = 15_000;
 const GONE_SECONDS = 1;
+const VARIANTS_PER_READ = 1_000;
 
 const MADE_OF = /^image\/(jpeg|png|webp)$/;
 
@@ -221,18 +222,19 @@ export async function removeVariants(
   check: (old: OldVariant) => Promise<void>,
 ): Promise<void> {
   const stream = streams.orb(orb);
-  const { messages } = await deps.store.scan(stream, fileSubjects.variantsOf(orb, sha256), {
-    fromSeq: 0,
-    limit: 1_000,
-    maxBytes: SMALL_BYTES,
-  });
-  for (const message of messages) {
-    const { made } = message.size === 0 ? {} : message.json<StoredVariant>();
-    if (made !== undefined) {
-      const key = lastToken(message.subject);
-      await deps.store.purge(stream, fileSubjects.content(orb, made.sha256, useOf(sha256, key)));
-      await check({ nuid: made.object.nuid, sha256: made.sha256 });
+  const filter = fileSubjects.variantsOf(orb, sha256);
+  const read = (fromSeq: number) =>
+    deps.store.scan(stream, filter, { fromSeq, limit: VARIANTS_PER_READ, maxBytes: SMALL_BYTES });
+  // An image has the variants of all crops that it ever had.
+  for await (const messages of scanPages(read)) {
+    for (const message of messages) {
+      const { made } = message.size === 0 ? {} : message.json<StoredVariant>();
+      if (made !== undefined) {
+        const key = lastToken(message.subject);
+        await deps.store.purge(stream, fileSubjects.content(orb, made.sha256, useOf(sha256, key)));
+        await check({ nuid: made.object.nuid, sha256: made.sha256 });
+      }
+      await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });
     }
-    await deps.store.purge(stream, message.subject, { beforeSeq: message.seq + 1 });
   }
 }

@@ -1,16 +1,17 @@
 /** Reads one file of the library, and changes or deletes it. */
 import { type Actor, accountOf } from "../access/actor.ts";
-import { type Principal, requireAct, requireScope } from "../access/authorize.ts";
+import { type Principal, principalIn, requireAct, requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
+import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import { requireWhole } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import type { OrbContext } from "../entry/model/index.ts";
-import { mayBrowseFile, mayDescribe, mayDescribeFile } from "../files/access.ts";
-import { assetRevision, fileChange, nextAsset } from "../files/assets/index.ts";
+import { type OrbContext, schemaOf } from "../entry/model/index.ts";
+import { mayBrowseFile, mayDescribe, mayDescribeFile, mayInAll } from "../files/access.ts";
+import { type AssetChange, assetRevision, fileChange, nextAsset, textIn } from "../files/assets/index.ts";
 import { safeName } from "../files/content-type.ts";
 import { type FileRecord, readRecord, recordMessages } from "../files/record.ts";
 import { eraseMessages, removeContents } from "../files/release.ts";
-import { AppError, notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
+import { AppError, invalid, notFound, revisionMismatch, writeConflict } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
 import { counted } from "../quotas/write.ts";
 import { ON_CONFLICT } from "../store/pages.ts";
@@ -107,6 +108,46 @@ export async function storeRecord(deps: Deps, orb: string, record: FileRecord, s
   await deps.store.batch(streams.orb(orb), [content, { ...described, expect: { seq } }]);
 }
 
+/**
+ * Checks a change of what readers of published entries see. Publications need the right to publish, and so does this.
+ * @throws AppError forbidden `file_in_other_entries` if the caller may not publish one of the entries; invalid
+ *   `alt_required` if the field of one requires the text that the change removes
+ */
+async function checkPublished(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  record: FileRecord,
+  change: AssetChange,
+): Promise<void> {
+  const { orb, compiled } = context;
+  const { defaultLanguage } = compiled;
+  if (!READERS_SEE.some((member) => Object.hasOwn(change, member))) return;
+  const caller = principalIn(actor, orb, compiled);
+  const hadText = textIn(record.asset?.alt, [defaultLanguage]) !== null;
+  const removes = hadText && Object.hasOwn(change, "alt") && textIn(change.alt, [defaultLanguage]) === null;
+  const isGuarded = (schema: CompiledSchema | undefined) =>
+    schema !== undefined &&
+    (!mayInAll(caller, "publish", schema) || (removes && schema.files.some(needsText)));
+  const uses = record.entries.filter((use) => isGuarded(schemaOf(compiled, use)));
+  if (uses.length === 0) return;
+  const users = (await usersOf(deps, context, record, uses)).filter(({ published }) => published.length > 0);
+  if (users.some(({ schema }) => !mayInAll(caller, "publish", schema))) {
+    const detail =
+      "Published entries that you may not publish show this file. Ask someone who may publish them.";
+    throw new AppError("forbidden", "file_in_other_entries", detail);
+  }
+  if (!removes || !users.some(({ published }) => published.some(needsText))) return;
+  const path = `/alt/${defaultLanguage}`;
+  const message = "must not be removed, because a published entry requires the text";
+  throw invalid([{ path, code: "alt_required", message }]);
+}
+
+/** The members of a description that readers see. */
+const READERS_SEE = ["alt", "caption", "focal", "crop"] as const;
+
+const needsText = ({ definition }: CompiledField) => definition.altRequired === true;
+
 /** Changes the description of a file. @param patch a JSON Merge Patch */
 export async function updateFile(
   deps: Deps,
@@ -120,6 +161,7 @@ export async function updateFile(
     const { record, seq } = await changeableFile(deps, actor, context, target);
     const isImage = record.image !== undefined;
     const change = fileChange(patch, record.asset, compiled.languages, isImage);
+    await checkPublished(deps, actor, context, record, change.asset);
     const by = { by: accountOf(actor), at: new Date(deps.clock.now()).toISOString() };
     const next: FileRecord = {
       ...record,

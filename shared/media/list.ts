@@ -14,6 +14,8 @@ import { type FileView, fileView } from "./view.ts";
 
 /** Maximum records that one request reads. A page may end early after this many. */
 export const MOST_READ = 2_000;
+/** Bytes of records after which a request reads no more. A page may end early after them too. */
+const MOST_BYTES = 4 * 1024 * 1024;
 
 /** Which files a list has. */
 export interface FileFilter {
@@ -91,15 +93,18 @@ export async function listFiles(
   const start = before === undefined ? undefined : { seq: before, density: 0 };
   const items: FileView[] = [];
   let read = 0;
+  let bytes = 0;
   const scan = { orb, filter: records, first: limit };
   for await (const { messages } of messagesInOrder(deps.store, scan, true, start, newest)) {
     for (const message of messages) {
       read++;
+      bytes += message.size;
       // An empty message marks a file that was removed.
       const record = message.size === 0 ? undefined : message.json<FileRecord>();
       if (record !== undefined && mayBrowseFile(caller, compiled, record) && isWanted(record))
         items.push(fileView(orb, record));
-      if (items.length === limit || read === MOST_READ) return { items, next: message.seq };
+      if (items.length === limit || read === MOST_READ || bytes >= MOST_BYTES)
+        return { items, next: message.seq };
     }
   }
   return { items, next: null };

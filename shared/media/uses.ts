@@ -1,6 +1,6 @@
 /** Finds the entries that show a file. */
 import type { Principal } from "../access/authorize.ts";
-import type { CompiledSchema } from "../definition/compile.ts";
+import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import type { Deps } from "../deps.ts";
 import { inBatches } from "../entry/index/index.ts";
 import {
@@ -10,10 +10,11 @@ import {
   type OrbContext,
   parseEntry,
   schemaOf,
+  visible,
   withNames,
 } from "../entry/model/index.ts";
 
-import { fieldsWith, liveValues, mayBrowseUse } from "../files/access.ts";
+import { fieldsWith, mayBrowseUse, publishedValues } from "../files/access.ts";
 import type { FileRecord, FileUse } from "../files/record.ts";
 import { ReadBudget } from "../store/budget.ts";
 import { streams, subjects } from "../store/subjects.ts";
@@ -35,6 +36,8 @@ export interface FoundUser {
   schema: CompiledSchema;
   head: EntrySnapshot;
   user: FileUser;
+  /** The fields of the published revision that have the file, also if readers see it only later. */
+  published: readonly CompiledField[];
 }
 
 async function userOf(
@@ -43,13 +46,16 @@ async function userOf(
   schema: CompiledSchema,
   head: EntrySnapshot,
   file: string,
-): Promise<FileUser> {
-  const live = head.status === "DELETED" ? undefined : await liveValues(deps, orb, schema, head);
-  return {
+): Promise<FoundUser> {
+  const isDeleted = head.status === "DELETED";
+  const values = isDeleted ? undefined : await publishedValues(deps, orb, schema, head);
+  const published = values === undefined ? [] : fieldsWith(schema, values, file);
+  const user = {
     ...{ module: schema.module, schema: schema.id, id: head.id, status: head.status },
-    newest: head.status !== "DELETED" && fieldsWith(schema, head.values, file).length > 0,
-    live: live !== undefined && fieldsWith(schema, live, file).length > 0,
+    newest: !isDeleted && fieldsWith(schema, head.values, file).length > 0,
+    live: published.length > 0 && visible(head, deps.clock.now()),
   };
+  return { schema, head, user, published };
 }
 
 /** Reads the entries that refer to a file. Leaves out those of schemas that the definition no longer has. */
@@ -71,7 +77,7 @@ export async function usersOf(
       const schema = schemaOf(compiled, use);
       if (entry === null || schema === undefined) continue;
       const head = withNames(schema, effective(entry.head, deps.clock.now()));
-      found.push(userOf(charged, orb, schema, head, record.id).then((user) => ({ schema, head, user })));
+      found.push(userOf(charged, orb, schema, head, record.id));
     }
     await Promise.all(found);
   }

@@ -13,6 +13,8 @@ const THUMB = "w=320&h=320&fit=contain&format=webp";
 /** A user who may write articles, and one who may write only notes of their own. */
 let editor: string;
 let visitor: string;
+/** A user who may write drafts of pages, and not publish them. */
+let drafter: string;
 
 const access = (read: string, create: string, change: string) => ({
   ...{ read: [read], create: [create], update: [change], publish: [change], delete: [change] },
@@ -24,7 +26,10 @@ beforeAll(async () => {
     id: ORB,
     languages: ["en", "de"],
     uses: [{ service: "access", handlers: ["passkey", "invitations"] }],
-    roles: [{ id: "writer", name: "Writers" }],
+    roles: [
+      { id: "writer", name: "Writers" },
+      { id: "drafter", name: "Drafters" },
+    ],
     modules: [
       {
         id: "news",
@@ -54,6 +59,14 @@ beforeAll(async () => {
             access: access("own", "user", "own"),
             fields: [{ name: "paper", type: "file" }],
           },
+          {
+            id: "page",
+            access: {
+              ...{ read: "public", publish: ["writer"], delete: ["writer"] },
+              ...{ create: ["writer", "drafter"], update: ["writer", "drafter"] },
+            },
+            fields: [{ name: "hero", type: "file", altRequired: true }],
+          },
         ],
       },
     ],
@@ -61,6 +74,7 @@ beforeAll(async () => {
   expect(made.status, JSON.stringify(made.body)).toBe(201);
   editor = (await user(platform, ORB, "writer")).token;
   visitor = (await user(platform, ORB)).token;
+  drafter = (await user(platform, ORB, "drafter")).token;
 });
 
 const send = (path: string, by: string, init: RequestInit = {}) =>
@@ -246,6 +260,45 @@ describe("the description", () => {
   });
 });
 
+describe("a description that readers see", () => {
+  const page = (id: string, publish: boolean) =>
+    as(
+      "POST",
+      `/api/${ORB}/news/page${publish ? "?publish=true" : ""}`,
+      { values: { hero: { file: id } } },
+      editor,
+    );
+
+  test("is changed only by callers who may publish, from the publication on", async () => {
+    const id = await upload(await image(), "hero.png", drafter);
+    const drafted = await page(await upload(await image()), false);
+    expect(drafted.status, JSON.stringify(drafted.body)).toBe(201);
+    expect((await patch(id, { alt: { en: "A hero" } }, drafter)).status).toBe(200);
+    expect((await page(id, true)).status).toBe(201);
+    for (const change of [{ alt: { en: "Defaced" } }, { crop: { x: 0, y: 0, w: 0.1, h: 0.1 } }]) {
+      const refused = await patch(id, change, drafter);
+      expect([refused.status, refused.body.code]).toEqual([403, "file_in_other_entries"]);
+      expect((await patch(id, change, editor)).status).toBe(200);
+    }
+    // Readers see neither.
+    expect((await patch(id, { tags: ["mine"], name: "x.png" }, drafter)).status).toBe(200);
+  });
+
+  test("keeps the text that a published entry requires", async () => {
+    const id = await upload(await image());
+    expect((await patch(id, { alt: { en: "A hero", de: "Held" } })).status).toBe(200);
+    const made = await page(id, true);
+    for (const alt of [null, { en: null }, { en: "" }]) {
+      const refused = await patch(id, { alt });
+      expect([refused.status, refused.body.errors?.[0].code]).toEqual([422, "alt_required"]);
+    }
+    expect((await patch(id, { alt: { de: null } })).status).toBe(200);
+    const path = `/api/${ORB}/news/page/${made.body.id}/unpublish`;
+    expect((await as("POST", path, undefined, editor)).status).toBe(200);
+    expect((await patch(id, { alt: null })).status).toBe(200);
+  });
+});
+
 describe("variants", () => {
   const sizeOf = async (id: string, query: string, by = editor) => {
     const answer = await send(`${files}/${id}?${query}`, by);
@@ -388,11 +441,42 @@ describe("deletion", () => {
   });
 });
 
+test("the purge of an entry shows its described file to no others", async () => {
+  const id = await upload(await image(), "payslip.png", visitor);
+  const made = await as("POST", `/api/${ORB}/news/note`, { values: { paper: { file: id } } }, visitor);
+  expect((await as("PATCH", `${managed}/${id}`, { alt: { en: "A payslip" } })).status).toBe(200);
+  expect((await describeOf(id)).status).toBe(404);
+  const gone = await as("DELETE", `/api/admin/orbs/${ORB}/entries/${made.body.id}?purge=true`);
+  expect(gone.status).toBe(204);
+  expect(await listed("&search=payslip")).toEqual([]);
+  expect((await describeOf(id)).status).toBe(404);
+  expect((await send(`${files}/${id}`, editor)).status).toBe(404);
+  expect((await article({ image: { file: id } })).status).toBe(422);
+  expect((await as("GET", `${managed}/${id}`)).body).toMatchObject({ uses: 0, kept: true });
+  expect((await as("DELETE", `${managed}/${id}`)).status).toBe(204);
+});
+
 test("an export and its import keep the descriptions, and kept files that no entry has", async () => {
   const id = await upload(await image(), "exported.png");
   const change = { alt: { en: "Exported" }, crop: { x: 0, y: 0, w: 0.5, h: 0.5 }, tags: ["out"] };
   expect((await patch(id, change)).status).toBe(200);
   const before = (await as("GET", `${managed}?search=exported`)).body.items;
+  // Files that only older revisions have, which an export leaves out.
+  const older = await upload(await image(), "older.png");
+  expect((await patch(older, { alt: { en: "Older" } })).status).toBe(200);
+  const moved = await article({ title: "moved", image: { file: older } });
+  const at = `/api/${ORB}/news/article/${moved.body.id}`;
+  expect((await as("PATCH", at, { values: { image: null } }, editor)).status).toBe(200);
+  const own = await upload(await image(), "own.png", visitor);
+  const note = await as("POST", `/api/${ORB}/news/note`, { values: { paper: { file: own } } }, visitor);
+  expect((await as("PATCH", `${managed}/${own}`, { alt: { en: "Own" } })).status).toBe(200);
+  const paper = await as(
+    "PATCH",
+    `/api/${ORB}/news/note/${note.body.id}`,
+    { values: { paper: null } },
+    visitor,
+  );
+  expect(paper.status).toBe(200);
   const lines = await (await send(`/api/admin/orbs/${ORB}/export`, token)).text();
   expect((await as("DELETE", `/api/admin/orbs/${ORB}`)).status).toBe(204);
   const imported = await send("/api/admin/orbs/import", token, {
@@ -403,4 +487,9 @@ test("an export and its import keep the descriptions, and kept files that no ent
   expect(imported.status, await imported.text()).toBeLessThan(300);
   expect((await as("GET", `${managed}?search=exported`)).body.items).toEqual(before);
   expect((await send(`${files}/${id}`, token)).status).toBe(200);
+  expect((await as("GET", `${managed}/${older}`)).body).toMatchObject({ uses: 0, alt: { en: "Older" } });
+  expect((await as("GET", `${managed}/${own}`)).body).toMatchObject({ uses: 0, alt: { en: "Own" } });
+  const again = (await user(platform, ORB, "writer")).token;
+  expect((await describeOf(older, again)).status).toBe(200);
+  expect((await describeOf(own, again)).status).toBe(404);
 });

@@ -143,3 +143,28 @@ it("lists a page with few requests, however many files and entries there are", a
   expect(new Set(found)).toEqual(new Set([...mine, ...before]));
   expect(found).toHaveLength(new Set(found).size);
 });
+
+it("lists files with the largest descriptions", async () => {
+  const languages = [..."abcdefghijklmnop"].map((letter) => `a${letter}`);
+  const context = { ...live, compiled: { ...live.compiled, languages } };
+  const large = Object.fromEntries(languages.map((language) => [language, "語".repeat(2_000)]));
+  const mine: string[] = [];
+  for (let i = 0; i < 3; i++) {
+    const id = await upload();
+    await updateFile(deps, ann, context, { id }, { caption: large });
+    mine.unshift(id);
+  }
+  await upload();
+  for (const limit of [1, 3]) {
+    const found: string[] = [];
+    for (let next: number | null | undefined; next !== null && found.length < 3; ) {
+      const query = { limit, search: "語", ...(next === undefined ? {} : { before: next }) };
+      const page = await listFiles(deps, ann, context, query);
+      found.push(...page.items.map(({ id }) => id));
+      ({ next } = page);
+    }
+    expect(found).toEqual(mine);
+  }
+  const more = updateFile(deps, ann, context, { id: mine[0] ?? "" }, { alt: { aa: "one more" } });
+  expect(await failureOf(more)).toMatchObject({ errors: [{ path: "/alt", code: "too_long" }] });
+});

@@ -192,10 +192,10 @@ async function* messagesBackwards(
       roughly: true,
     });
     const inside = page.messages.filter((message) => message.seq < upper);
-    if (inside.length === page.messages.length && page.pending > 0) {
+    const reached = inside.at(-1)?.seq ?? from;
+    if (inside.length === page.messages.length && page.pending > 0 && reached < upper - 1) {
       // The page was full before it reached `upper`, so it lacks the newest entries. Start the next attempt at a higher
-      // sequence number.
-      const reached = inside.at(-1)?.seq ?? from;
+      // sequence number. If one large message fills the page, this ends at the message before `upper`.
       density = Math.max(density * 2, inside.length / (reached - from + 1));
       continue;
     }

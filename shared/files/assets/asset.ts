@@ -22,8 +22,18 @@ export interface Asset extends Frame {
   replacedBy?: string | undefined;
 }
 
-/** Limits of a description, in characters, except for the number of tags. */
-export const ASSET_LIMITS = { alt: 500, caption: 2_000, tags: 20, tag: 40, name: 200 } as const;
+/**
+ * Limits of a description, in characters, except for the number of tags. `texts` limits the texts of all languages
+ * together, because each list and each entry that begins to use the file reads them.
+ */
+export const ASSET_LIMITS = {
+  alt: 500,
+  caption: 2_000,
+  texts: 32_000,
+  tags: 20,
+  tag: 40,
+  name: 200,
+} as const;
 
 /** The members of a description that a client can change. */
 export type AssetChange = { -readonly [K in "alt" | "caption" | "tags" | "crop" | "focal"]?: Asset[K] };
@@ -154,6 +164,7 @@ export function fileChange(
   if (patch.alt !== undefined) asset.alt = textsOf("alt", patch.alt, stored?.alt, languages, faults);
   if (patch.caption !== undefined)
     asset.caption = textsOf("caption", patch.caption, stored?.caption, languages, faults);
+  checkTexts({ ...stored, ...asset }, faults);
   if (patch.tags !== undefined) asset.tags = tagsOf(patch.tags, faults);
   if (patch.focal !== undefined) asset.focal = focalOf(patch.focal, faults);
   if (patch.crop !== undefined) asset.crop = cropOf(patch.crop, faults);
@@ -164,6 +175,14 @@ export function fileChange(
   if (name !== undefined) checkName(name, faults);
   if (faults.any) throw invalid(faults.list());
   return { asset, ...(typeof name === "string" ? { name } : {}) };
+}
+
+function checkTexts({ alt = {}, caption = {} }: AssetChange, faults: Faults): void {
+  const length = [...Object.values(alt), ...Object.values(caption)].join("").length;
+  const { texts: most } = ASSET_LIMITS;
+  if (length <= most) return;
+  const message = `must have at most ${most} characters in all languages, with the captions (has ${length})`;
+  faults.add("/alt", "too_long", message);
 }
 
 function checkName(name: unknown, faults: Faults): void {

@@ -1,6 +1,7 @@
 export {
   ASSET_LIMITS,
   type Asset,
+  type AssetChange,
   assetRevision,
   fileChange,
   nextAsset,

@@ -111,7 +111,7 @@ async function* lines(deps: Deps, orb: string, head: ExistingOrb): AsyncGenerato
       };
     }
   }
-  yield* unusedFileLines(deps, orb, files);
+  yield* unusedFileLines(deps, compiled, files);
   yield { kind: "end", entries };
 }
 

@@ -10,6 +10,7 @@ import { fromBase64 } from "../../kernel/base64.ts";
 import { AppError, type Fault, invalid } from "../../kernel/errors.ts";
 import { addZodIssues, Faults } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
+import { parsedHome } from "../../store/subjects.ts";
 import { withSealedSecrets } from "../secrets.ts";
 import type { ExportedEntry } from "./export.ts";
 import type { ImportedEntry } from "./import-entries.ts";
@@ -132,6 +133,10 @@ const fileLine = z.strictObject({
       })
       .exactOptional(),
     asset: asset.exactOptional(),
+    last: z
+      .strictObject({ type: z.string().max(64), schema: z.string().max(200) })
+      .transform(({ type, schema }) => parsedHome(type, schema))
+      .exactOptional(),
   }),
 });
 
