@@ -244,8 +244,11 @@ it("is published although others keep changing its entries", async () => {
     for (let at = 0; !over; at++) {
       const id = mine[at % mine.length] ?? first;
       const values = { title: `t${at}` };
-      await updateEntry(deps, admin, { orbId: orb, orb: live, id, values, merge: true, publish: true });
-      titles.set(id, values.title);
+      const write = { orbId: orb, orb: live, id, values, merge: true, publish: true };
+      const code = await codeOf(updateEntry(deps, admin, write));
+      // On a busy machine, a writer may give up before the publication ends.
+      expect(["ok", "write_conflict"]).toContain(code);
+      if (code === "ok") titles.set(id, values.title);
     }
   };
   const writers = [writer(ids.slice(0, 10)), writer(ids.slice(10))];
