@@ -1,6 +1,7 @@
 /** An object becomes entries of another schema with a reference, and back, while clients write. */
 import { expect, it } from "vitest";
 import { homeOf } from "../../shared/definition/document/home.ts";
+import { orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { publishedOf } from "../../shared/entry/index/entry-keys.ts";
 import {
@@ -475,6 +476,45 @@ it("loses no write that meets the publication at any of its steps", async () => 
     if (split1 === undefined && joined === undefined && hidden === undefined) return;
   }
 });
+
+it("erases what it has made of an entry that is purged at any of its steps", async () => {
+  for (let at = 0; ; at += 2) {
+    const orb = await fresh();
+    await create(orb, { title: "A", info: { name: "Ann" } });
+    const id = await create(orb, { title: "B", info: { name: "Bo" } });
+    let isEarly = false;
+    const purge = async () => {
+      const input = { ...(await target(orb, id)), force: true, purge: true };
+      await deleteEntry(deps, admin, input);
+      isEarly = (await orbHead(deps, orb))?.revision === 1;
+    };
+    const purged = await racing(orb, split(orb), purge, at);
+    if (isEarly) expect(await textsOf(orb), `purged before call ${at}`).not.toContain('"Bo"');
+    expect(await textsOf(orb)).toContain('"Ann"');
+    if (purged === undefined) return;
+  }
+});
+
+it("erases what an interrupted publication has made of an entry that was purged since", async () => {
+  const orb = await fresh();
+  await create(orb, { info: { name: "Ann" } });
+  const id = await create(orb, { info: { name: "Bo" } });
+  for (let step = 2; !(await textsOf(orb)).includes('"Bo"'); step += 2)
+    await activate(orb, split(orb), { ...deps, store: stoppingStore(store, step) } as TestDeps).catch(
+      () => {},
+    );
+  await deleteEntry(deps, admin, { ...(await target(orb, id)), force: true, purge: true });
+  await activate(orb, split(orb));
+  expect(await textsOf(orb)).toContain('"Ann"');
+  expect(await textsOf(orb)).not.toContain('"Bo"');
+});
+
+/** Returns all that is stored of the entries that objects became, with their history. */
+async function textsOf(orb: string): Promise<string> {
+  const logs = subjects.schemaLogs({ orb, ...homeOf("CONTENT", "person") });
+  const found = await store.scan(streams.orb(orb), logs, { fromSeq: 1, limit: 100, maxBytes: 2 ** 20 });
+  return found.messages.map((message) => message.text()).join();
+}
 
 it("finishes a publication that crashed at any of its steps", async () => {
   for (let step = 0; ; step += 2) {

@@ -4,7 +4,7 @@ import { type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
 import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
-import { nullIfMissing, parseEntry, type StoredEntry } from "../model/index.ts";
+import { addressIn, nullIfMissing, parseEntry, type StoredEntry } from "../model/index.ts";
 import { ahead, inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;
@@ -39,13 +39,14 @@ export async function* scanEntries(
  * Yields pages of existing entries that were written after a given sequence number of the stream. An entry may appear
  * twice.
  * @param options.deleted also yields deleted entries
+ * @param options.onPurged called with the id of each purged entry. It leaves a mark for some seconds only
  */
 export async function* entriesSince(
   deps: Pick<Deps, "store">,
   orb: string,
   home: Home,
   seq: number,
-  { deleted = false }: { deleted?: boolean } = {},
+  { deleted = false, onPurged }: { deleted?: boolean; onPurged?: (id: string) => void } = {},
 ): AsyncGenerator<StoredEntry[]> {
   yield* walk(deps, orb, {
     filter: subjects.schemaLogs({ orb, ...home }),
@@ -53,6 +54,7 @@ export async function* entriesSince(
     largest: ENTRIES_PER_PAGE,
     maxBytes: () => READ_BYTES,
     deleted,
+    onPurged,
   });
 }
 
@@ -70,6 +72,7 @@ async function* walk(
     maxBytes,
     upTo,
     deleted = false,
+    onPurged,
     ...start
   }: {
     filter: string;
@@ -80,6 +83,7 @@ async function* walk(
     maxBytes: (messages: number) => number;
     upTo?: number | undefined;
     deleted?: boolean;
+    onPurged?: ((id: string) => void) | undefined;
   },
 ): AsyncGenerator<StoredEntry[]> {
   const stream = streams.orb(orb);
@@ -106,7 +110,12 @@ async function* walk(
       );
     for (let at = 0; at < logs.length; at += ENTRIES_PER_PAGE) {
       for await (const { wanted, result } of inBatches(budget, logs.slice(at, at + ENTRIES_PER_PAGE), read)) {
-        const entries = wanted.map((log) => parseEntry(result.get(log)));
+        const entries = wanted.map((log) => {
+          const message = result.get(log);
+          const entry = parseEntry(message);
+          if (entry === null && message !== undefined) onPurged?.(addressIn(log).id);
+          return entry;
+        });
         yield entries.filter(
           (entry): entry is StoredEntry => entry !== null && (deleted || entry.head.status !== "DELETED"),
         );

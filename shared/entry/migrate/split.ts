@@ -13,9 +13,12 @@ import { validateValues } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { inParallel } from "../../kernel/parallel.ts";
+import { scanPages } from "../../store/pages.ts";
+import { lastToken, subjects } from "../../store/subjects.ts";
 import {
   checkTargets,
   publishMessages,
+  readPage,
   scanEntries,
   storedPublished,
   withReservations,
@@ -51,6 +54,9 @@ import {
 } from "../write/index.ts";
 import { addLoss, type LossyEntries } from "./publishing.ts";
 import { changedEntries, type Schemas, type StepOf, schemasOf } from "./steps.ts";
+
+/** Messages of an index that are read at once. */
+const INDEX_PAGE = 4_000;
 
 /** A revision of an entry to make. */
 interface Side {
@@ -174,6 +180,9 @@ export class Split {
   /** For each entry with objects, the ids of the entries that they became. */
   readonly #made = new Map<string, readonly string[]>();
 
+  /** Whether entries were looked for that were purged before the first round of changes. */
+  #compared = false;
+
   /** Ids of all entries that splits have made for the new schema. */
   readonly #known: Set<string>;
 
@@ -192,21 +201,45 @@ export class Split {
   }
 
   /**
-   * Removes the entries of an interrupted split whose objects are gone. Call it after all splits have made theirs, and
+   * Erases the entries of an interrupted split whose objects are gone, with their history. Call it after all splits have made theirs, and
    * only if the new schema was never published.
    */
   async removeOthers(by: OrbContext): Promise<void> {
     for await (const page of scanEntries(this.#deps, by.orb, this.#place.step.target))
       await inParallel(page, async ({ head }) => {
-        if (!this.#known.has(head.id)) await this.#remove(by, head.id);
+        if (!this.#known.has(head.id)) await this.#remove(by, head.id, true);
       });
   }
 
   /** Makes the entries of the objects that were written after a sequence number, and removes those that are gone. */
   async makeChanged(by: OrbContext, since: number): Promise<void> {
     const { home } = this.#place;
-    for await (const page of changedEntries(this.#deps, by.orb, home, since))
-      await inParallel(page, (entry) => this.#make(by, entry));
+    const purged = this.#compared ? [] : await this.#purged(by);
+    this.#compared = true;
+    const changed = changedEntries(this.#deps, by.orb, home, since, (id) => purged.push(id));
+    for await (const page of changed) await inParallel(page, (entry) => this.#make(by, entry));
+    await inParallel(purged, (id) => this.#erase(by, id));
+  }
+
+  /** Returns the entries that were purged since their objects were read. Their marks may have expired already. */
+  async #purged(by: OrbContext): Promise<string[]> {
+    const { store } = this.#deps;
+    const { home } = this.#place;
+    const filter = subjects.schemaIndex({ orb: by.orb, ...home });
+    const left = new Set(this.#made.keys());
+    const pages = scanPages((fromSeq) => readPage(store, by.orb, filter, { fromSeq, limit: INDEX_PAGE }));
+    for await (const messages of pages)
+      for (const { subject, size } of messages) if (size > 0) left.delete(lastToken(subject));
+    const found = [...left].map(async (id) =>
+      (await loadEntry(this.#deps, by.orb, id, this.#schemas.before)) === null ? [id] : [],
+    );
+    return (await Promise.all(found)).flat();
+  }
+
+  /** Erases the entries that were made of the objects of a purged entry, with their history. */
+  async #erase(by: OrbContext, id: string): Promise<void> {
+    for (const made of this.#made.get(id) ?? []) await this.#remove(by, made, true);
+    this.#made.delete(id);
   }
 
   async #make(by: OrbContext, entry: StoredEntry): Promise<void> {
@@ -228,9 +261,9 @@ export class Split {
     return { orbId: orb, orb: by, id, schema: this.#schemas.target, renew: async () => by };
   }
 
-  async #remove(by: OrbContext, id: string): Promise<void> {
+  async #remove(by: OrbContext, id: string, purge = false): Promise<void> {
     try {
-      await deleteEntry(this.#deps, system, { ...this.#target(by, id), force: true });
+      await deleteEntry(this.#deps, system, { ...this.#target(by, id), force: true, purge });
     } catch (error) {
       if (!(error instanceof AppError) || error.code !== "entry_not_found") throw error;
     }

@@ -32,13 +32,20 @@ export function schemasOf({ from, to, home, step }: StepOf, holder: OrbContext):
   throw new AppError("internal", "internal_error", `The schemas of a ${step.kind} are missing.`);
 }
 
-/** Yields entries that were written after a sequence number, each once in a page, also those that were deleted. */
+/**
+ * Yields entries that were written after a sequence number, each once in a page, also those that were deleted.
+ * @param onPurged called with the id of each purged entry that left its mark
+ */
 export async function* changedEntries(
   deps: Deps,
   orb: string,
   home: Home,
   since: number,
+  onPurged?: (id: string) => void,
 ): AsyncGenerator<StoredEntry[]> {
-  for await (const page of entriesSince(deps, orb, home, since, { deleted: true }))
+  for await (const page of entriesSince(deps, orb, home, since, {
+    deleted: true,
+    ...(onPurged && { onPurged }),
+  }))
     yield [...new Map(page.map((entry) => [entry.head.id, entry])).values()];
 }
