@@ -42,6 +42,18 @@ function changed(): object {
   return { ...before, modules };
 }
 
+/** Returns the document before the change, with the way back for prices that were written in the new shape. */
+function earlier(): object {
+  const before = document(ORB) as { modules: { schemas: { fields: Field[] }[] }[] };
+  const convert = { "+": [{ substr: [{ var: "value" }, 0, -4] }] };
+  const withRule = (field: Field) => (field.name === "price" ? { ...field, from: { convert } } : field);
+  const modules = before.modules.map((module) => ({
+    ...module,
+    schemas: module.schemas.map((schema) => ({ ...schema, fields: schema.fields.map(withRule) })),
+  }));
+  return { ...before, modules };
+}
+
 interface Tally {
   requests: number;
   failures: Map<string, number>;
@@ -158,7 +170,7 @@ export async function switching(stand: Stand, token: string, size: number): Prom
   found["publication: status, seconds"] = there.join(", ");
   found["ms until a list comes from the new index"] = (await untilIndexed(stand.host, token)).toFixed(0);
   await delay(BESIDE_MS);
-  const back = await put(stand, token, "publish=true", document(ORB));
+  const back = await put(stand, token, "publish=true", earlier());
   found["publication of the earlier document: status, seconds"] = back.join(", ");
   await delay(BESIDE_MS);
   stop.abort();

@@ -4,6 +4,7 @@
 
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
@@ -25,6 +26,8 @@ import { retryOnConflict } from "../write/index.ts";
 
 /** Maximum messages in one atomic batch: fewer than the 1,000 that a batch holds, because guards come in addition. */
 const BATCH = 900;
+/** Batches that are under way at the same time. Two with the same unique value conflict, and are written again by halves. */
+const AT_ONCE = 4;
 /** Maximum messages that an index key needs. A key of an ordered index needs one. */
 const PER_KEY = 3;
 /** Maximum entries whose words are in one atomic batch. */
@@ -103,7 +106,8 @@ export async function backfillKeys(
 ): Promise<BackfillResult> {
   const result: BackfillResult = { written: 0, shared: new Map() };
   const run: Run = { deps, context, schema, fresh, result, doubts: new Map() };
-  for (const group of batchesOf(missing)) await retryByHalves(run, await backfillEach(run, group));
+  const write = async (group: readonly MissingKey[]) => retryByHalves(run, await backfillEach(run, group));
+  await inParallel([...batchesOf(missing)], write, AT_ONCE);
   return run.result;
 }
 

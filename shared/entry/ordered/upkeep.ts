@@ -5,6 +5,7 @@
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { BoundedMap } from "../../kernel/bounded-map.ts";
+import { inParallel } from "../../kernel/parallel.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { isOrderedKey, type OrbContext, orderedKeyParts, WORDS } from "../model/index.ts";
@@ -131,8 +132,8 @@ export async function compactSchemas(
       const index = { orb, ...home, field: WORDS };
       await compactWordsFully({ deps, index, fence, limits: WORD_LIMITS });
     }
-    for (const { indexName } of ordered) {
-      await compactFully({ deps, index: { orb, ...home, field: indexName }, fence, limits: LIMITS });
-    }
+    await inParallel(ordered, ({ indexName }) =>
+      compactFully({ deps, index: { orb, ...home, field: indexName }, fence, limits: LIMITS }),
+    );
   }
 }
