@@ -27,31 +27,29 @@ const Field = z
   })
   .openapi("ChangeSetField");
 
-const Definition = z
-  .object({
-    revision: z.int().openapi({ description: "Number of the version within the set, for `If-Match`" }),
-    base: z.int().openapi({ description: "Revision of the live definition from which the set started" }),
-    force: z.boolean().openapi({
-      description: "Whether modules and schemas with stored entries may be removed",
-    }),
-    changedAt: z.iso.datetime(),
-    changedBy: z.string(),
-    conflict: z.boolean().openapi({
-      description: "Whether the orb has published another definition since. Write the definition again then",
-    }),
-    summary: z.array(z.string()).openapi({ example: ["added field badge (catalog/product)"] }),
-    changes: z
-      .array(
-        z.object({
-          op: z.string(),
-          path: z.string(),
-          from: z.string().optional(),
-          value: z.unknown().optional(),
-        }),
-      )
-      .openapi({ description: "JSON Patch from the live document to the proposed one" }),
-  })
-  .openapi("ChangeSetDefinition");
+const Definition = z.object({
+  revision: z.int().openapi({ description: "Number of the version within the set, for `If-Match`" }),
+  base: z.int().openapi({ description: "Revision of the live definition from which the set started" }),
+  force: z.boolean().openapi({
+    description: "Whether modules and schemas with stored entries may be removed",
+  }),
+  changedAt: z.iso.datetime(),
+  changedBy: z.string(),
+  conflict: z.boolean().openapi({
+    description: "Whether the orb has published another definition since. Write the definition again then",
+  }),
+  summary: z.array(z.string()).openapi({ example: ["added field badge (catalog/product)"] }),
+  changes: z
+    .array(
+      z.object({
+        op: z.string(),
+        path: z.string(),
+        from: z.string().optional(),
+        value: z.unknown().optional(),
+      }),
+    )
+    .openapi({ description: "JSON Patch from the live document to the proposed one" }),
+});
 
 export const Diff = listOf(
   z

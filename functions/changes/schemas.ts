@@ -57,7 +57,7 @@ export const Rejecting = z
   .strictObject({
     comment: comment.regex(/\S/, "must contain more than white space").openapi({ minLength: 1 }),
   })
-  .openapi("ChangeSetRejection");
+  .openapi("RejectedChangeSet");
 
 const entryName = z
   .string()

@@ -41,6 +41,18 @@ test("schemas say null only beside a type, combine no bare description, have ite
   expect(Object.keys(platform.components.schemas).filter((name) => /^New[A-Z]/.test(name))).toEqual([]);
 });
 
+test("no schema takes the name that generators make of a schema and an object in it", () => {
+  const { schemas } = platform.components;
+  const objects = placesOf(platform.components.schemas, ({ type }) => type === "object");
+  const taken = objects.flatMap((path) => {
+    const [, name, member] = /^\/(\w+)\/properties\/(\w+)$/.exec(path) ?? [];
+    if (name === undefined || member === undefined) return [];
+    const made = name + member.slice(0, 1).toUpperCase() + member.slice(1);
+    return made in schemas ? [made] : [];
+  });
+  expect(taken).toEqual([]);
+});
+
 test("an orb's description names its roles, modules and schemas, and both types of a list", () => {
   const { schemas } = orb.components;
   const named = (name: string) => Object.entries(schemas[name]?.properties ?? {});
