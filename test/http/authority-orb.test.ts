@@ -236,6 +236,12 @@ async function openedSet(orb: string, inReview: boolean): Promise<string> {
   return body.id;
 }
 
+/** Uploads a file, and returns its id. */
+async function uploaded({ orb }: Place, by: string): Promise<string> {
+  const { body } = await as("POST", `/api/${orb}/files`, "early", by);
+  return body.id;
+}
+
 /** The requests to a change set. */
 const ofSet = (route: string, refused: Refusals): Record<string, Rows> =>
   Object.fromEntries(
@@ -441,9 +447,27 @@ const ROUTES: Record<string, Rows> = {
   },
   // A caller may share what it has uploaded. The recreated orb does not have the file.
   "POST /api/{orbId}/files/{fileId}/links": async (at) => {
-    const { body } = await as("POST", `/api/${at.orb}/files`, "early", at.member.token);
-    const path = `/api/${at.orb}/files/${body.id}/links`;
+    const path = `/api/${at.orb}/files/${await uploaded(at, at.member.token)}/links`;
     return [{ by: at.member.token, path, body: json({ seconds: 9 }), refused: byOwner(at, 404) }];
+  },
+  // The recreated orb does not have the file.
+  "PATCH /api/{orbId}/files/{fileId}": async (at) => {
+    const path = `/api/${at.orb}/files/${await uploaded(at, at.owner.token)}`;
+    return [{ by: at.owner.token, path, body: json({ tags: ["late"] }), refused: byOwner(at, 404) }];
+  },
+  "POST /api/{orbId}/files/{fileId}/replace": async (at) => {
+    const path = `/api/${at.orb}/files/${await uploaded(at, at.owner.token)}/replace`;
+    const body = json({ by: await uploaded(at, at.owner.token) });
+    return [{ by: at.owner.token, path, body, refused: byOwner(at, 404) }];
+  },
+  "PATCH /api/admin/orbs/{orbId}/files/{fileId}": async (at) => {
+    const path = `/api/admin/orbs/${at.orb}/files/${await uploaded(at, token)}`;
+    return [{ by: token, path, body: json({ tags: ["late"] }), refused: IN_ANOTHER_ORB }];
+  },
+  "POST /api/admin/orbs/{orbId}/files/{fileId}/replace": async (at) => {
+    const path = `/api/admin/orbs/${at.orb}/files/${await uploaded(at, token)}/replace`;
+    const body = json({ by: await uploaded(at, token) });
+    return [{ by: token, path, body, refused: IN_ANOTHER_ORB }];
   },
   "PATCH /api/{orbId}/{moduleId}/{schemaId}": (at) => [
     {
