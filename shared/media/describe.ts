@@ -102,9 +102,18 @@ export function changing<T>(
   return counted(deps, actor, orb, () => retry({ ...ON_CONFLICT, failed: writeConflict }, change));
 }
 
-/** Stores a new version of a record, expecting the one that was read. The file then stays until it is deleted. */
-export async function storeRecord(deps: Deps, orb: string, record: FileRecord, seq: number): Promise<void> {
-  const [content, described] = recordMessages(orb, record);
+/**
+ * Stores a new version of a record, expecting the one that was read.
+ * @param ttl seconds until the file expires; by default it stays until it is deleted
+ */
+export async function storeRecord(
+  deps: Deps,
+  orb: string,
+  record: FileRecord,
+  seq: number,
+  ttl?: number,
+): Promise<void> {
+  const [content, described] = recordMessages(orb, record, ttl);
   await deps.store.batch(streams.orb(orb), [content, { ...described, expect: { seq } }]);
 }
 

@@ -7,9 +7,10 @@ import { type BatchItem, writeBatch } from "../entry/index.ts";
 import { hasDraft, type OrbContext, storedInput } from "../entry/model/index.ts";
 
 import { nextAsset } from "../files/assets/index.ts";
-import { type FileRecord, isFileValue } from "../files/record.ts";
+import { type FileRecord, isFileValue, readRecord, UNUSED_SECONDS } from "../files/record.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
+import { nullOnConflict } from "../store/pages.ts";
 import { changeableFile, changing, type FileTarget, storeRecord } from "./describe.ts";
 import { type FileUser, type FoundUser, usersOf } from "./uses.ts";
 import { type FileView, fileView } from "./view.ts";
@@ -53,22 +54,36 @@ const isChangeable = ({ user }: FoundUser) => user.newest && user.status !== "AR
 /** Returns whether a replacement in the newest revision is also published, because nothing else would be. */
 const isPublished = ({ head }: FoundUser) => head.status === "PUBLISHED" && !hasDraft(head);
 
-/** Gives the new file the texts and tags of the old one, unless it has a description of its own. */
+/**
+ * Gives the new file the texts and tags of the old one, unless it has a description of its own.
+ * @returns a function that takes this back, for a replacement that is refused
+ */
 async function inherit(
   deps: Deps,
   actor: Actor,
   context: OrbContext,
   old: FileRecord,
   target: FileTarget,
-): Promise<void> {
-  await changing(deps, actor, context, async () => {
+): Promise<() => Promise<void>> {
+  const { orb } = context;
+  const given = await changing(deps, actor, context, async () => {
     const { record, seq } = await changeableFile(deps, actor, context, target);
+    if (record.asset !== undefined && record.asset.replacedBy === undefined) return undefined;
     const { alt, caption, tags } = old.asset ?? {};
     const change = record.asset === undefined ? { alt, caption, tags } : { replacedBy: undefined };
-    if (record.asset !== undefined && record.asset.replacedBy === undefined) return;
     const asset = nextAsset(record.asset, change, stampOf(deps, actor));
-    await storeRecord(deps, context.orb, { ...record, asset }, seq);
+    await storeRecord(deps, orb, { ...record, asset }, seq);
+    return { before: record.asset, revision: asset.revision };
   });
+  return async () => {
+    const found = given && (await readRecord(deps, orb, target.id));
+    // Keep what others have changed since.
+    if (!found || found.record.asset?.revision !== given.revision) return;
+    const { asset: _given, ...rest } = found.record;
+    const record: FileRecord = given.before === undefined ? rest : { ...rest, asset: given.before };
+    const isUnused = record.asset === undefined && record.entries.length === 0;
+    await nullOnConflict(storeRecord(deps, orb, record, found.seq, isUnused ? UNUSED_SECONDS : undefined));
+  };
 }
 
 const stampOf = (deps: Deps, actor: Actor) => ({
@@ -109,20 +124,47 @@ export async function replaceFile(
     throw invalid([{ path: "/by", code: "format", message }]);
   }
   const { record: old } = await changeableFile(deps, actor, context, target);
-  await inherit(deps, actor, context, old, { id: by });
-  const users = await writeAll(deps, actor, context, { old, to: by, renew });
-  await changing(deps, actor, context, async () => {
-    const { record, seq } = await changeableFile(deps, actor, context, { id });
-    const asset = nextAsset(record.asset, { replacedBy: by }, stampOf(deps, actor));
-    await storeRecord(deps, context.orb, { ...record, asset }, seq);
-  });
+  const undo = await inherit(deps, actor, context, old, { id: by });
+  const all: FoundUser[] = [];
+  const seen = new Set<string>();
+  for (let known: FileRecord | undefined = old; known !== undefined; ) {
+    // Entries may begin to refer to the old file meanwhile. The next round replaces it there.
+    const entries = known.entries.filter((use) => !seen.has(use.id));
+    try {
+      all.push(...(await writeAll(deps, actor, context, { old: { ...known, entries }, to: by, renew })));
+    } catch (error) {
+      if (seen.size === 0) await undo();
+      throw error;
+    }
+    for (const use of entries) seen.add(use.id);
+    known = await markReplaced(deps, actor, context, { id, by, seen });
+  }
   const { record: file } = await changeableFile(deps, actor, context, { id: by });
-  const changed = users.filter(isChangeable);
+  const changed = all.filter(isChangeable);
   return {
     file: fileView(context.orb, file),
     changed: changed.map(({ user }) => user),
-    left: users
+    left: all
       .filter((found) => found.user.live && !(changed.includes(found) && isPublished(found)))
       .map(({ user }) => user),
   };
+}
+
+/**
+ * Marks a file as replaced, unless an entry refers to it that was not seen.
+ * @returns the file's record if there is one
+ */
+async function markReplaced(
+  deps: Deps,
+  actor: Actor,
+  context: OrbContext,
+  { id, by, seen }: { id: string; by: string; seen: ReadonlySet<string> },
+): Promise<FileRecord | undefined> {
+  return changing(deps, actor, context, async () => {
+    const { record, seq } = await changeableFile(deps, actor, context, { id });
+    if (record.entries.some((use) => !seen.has(use.id))) return record;
+    const asset = nextAsset(record.asset, { replacedBy: by }, stampOf(deps, actor));
+    await storeRecord(deps, context.orb, { ...record, asset }, seq);
+    return undefined;
+  });
 }

@@ -65,7 +65,7 @@ beforeAll(async () => {
               ...{ read: "public", publish: ["writer"], delete: ["writer"] },
               ...{ create: ["writer", "drafter"], update: ["writer", "drafter"] },
             },
-            fields: [{ name: "hero", type: "file", altRequired: true }],
+            fields: [{ name: "hero", type: "file", accept: ["image/*"], altRequired: true }],
           },
         ],
       },
@@ -409,6 +409,13 @@ describe("a replacement", () => {
       revision: 1,
       values: { image: { file: old } },
     });
+    // The new file gets no description either.
+    const hero = await upload(await image());
+    await patch(hero, { alt: { en: "Text" } });
+    const page = await as("POST", `/api/${ORB}/news/page`, { values: { hero: { file: hero } } }, editor);
+    expect(page.status).toBe(201);
+    expect((await as("POST", `${files}/${hero}/replace`, { by: words }, editor)).status).toBe(422);
+    expect((await describeOf(words)).body).toMatchObject({ kept: false, revision: 1, alt: {} });
   });
 });
 

@@ -6,6 +6,7 @@ import { uploadFile } from "../../shared/files/upload.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { deleteFile, describeFile, updateFile } from "../../shared/media/describe.ts";
 import { listFiles } from "../../shared/media/list.ts";
+import { replaceFile } from "../../shared/media/replace.ts";
 import { fileSubjects } from "../../shared/store/file-subjects.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -107,6 +108,16 @@ it("keeps what an entry begins to use while the description changes", async () =
   );
   const { record } = (await readRecord(deps, live.orb, id)) ?? {};
   expect(record).toMatchObject({ asset: { alt: { en: "words" } }, entries: [{ schema: "picture" }] });
+});
+
+it("replaces a file also in an entry that begins to use it at the same time", async () => {
+  const [old, next] = [await upload(), await upload()];
+  await attach(old);
+  const meanwhile = beforeBatch(() => attach(old));
+  const { changed } = await replaceFile(meanwhile, ann, live, { id: old, by: next });
+  expect(changed).toHaveLength(2);
+  const { usedIn } = await describeFile(deps, ann, live, old);
+  expect(usedIn.filter(({ newest }) => newest)).toEqual([]);
 });
 
 it("keeps a described file and its content, and removes an upload without a description", async () => {
