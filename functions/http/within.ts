@@ -48,13 +48,15 @@ export function askingIn(actor: Actor, query: Query): Actor {
 /**
  * Returns the definition with which a request reads and writes: the one that its change set proposes, or else the live
  * one.
+ * @param reader the live definition is returned if this caller may not read the set
  */
 export async function definitionIn<T extends OrbContext>(
   deps: Deps,
   live: T,
   change: string | undefined,
+  reader?: () => Promise<Actor>,
 ): Promise<T> {
-  return change === undefined ? live : contextIn(deps, live, change);
+  return change === undefined ? live : contextIn(deps, live, change, reader);
 }
 
 type Query = Readonly<Record<string, string | undefined>>;

@@ -186,15 +186,20 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   return serveWith(c, live, segments, caller, last);
 }
 
-/** Returns the definition of a request that may be within a change set. Handlers have parameters of their own. */
+/**
+ * Returns the definition of a request that may be within a change set. Handlers have parameters of their own, and one that
+ * is only proposed is not called. Callers who may not read the set learn nothing of what it proposes.
+ */
 async function definitionOfRequest(
   c: Context<AppEnv>,
   live: LiveOrb,
   segments: readonly string[],
+  caller: () => Promise<Actor>,
 ): Promise<LiveOrb> {
   const change = c.req.query("change");
   if (change === undefined || isHandler(live.compiled, segments)) return live;
-  return definitionIn(c.get("deps"), live, change);
+  const within = await definitionIn(c.get("deps"), live, change, caller);
+  return isHandler(within.compiled, segments) ? live : within;
 }
 
 /** Serves a request. Reads begin again if a newer definition was published meanwhile. */
@@ -224,10 +229,10 @@ async function answerBy(
   caller: (usesAccess: boolean) => Promise<Actor>,
   last: Promise<number | undefined> | undefined,
 ): Promise<Response> {
-  const live = await definitionOfRequest(c, given, segments);
+  const { usesAccess } = given.compiled;
+  const live = await definitionOfRequest(c, given, segments, () => caller(usesAccess));
   c.set("lossHeaders", lossHeaders(live.fence?.loss));
   const address = addressOf(live.compiled, segments);
-  const { usesAccess } = live.compiled;
   if (address.kind === "batch") {
     c.set("route", BATCH_PATH);
     return callBatch(c, live, await caller(usesAccess));

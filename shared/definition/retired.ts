@@ -155,6 +155,18 @@ export function compareRetired(
   });
 }
 
+/** Returns whether a new document has removed fields or schemas again, for which stored entries still have values. */
+export function bringsBack(retired: readonly Retired[], to: OrbDocument, names?: StoredNames): boolean {
+  const table = new NameTable(names);
+  const places = placesOf(to, table);
+  return retired.some((one) => {
+    const place = places.get(keyOf(one));
+    if (place === undefined) return false;
+    const present = new Set(meaningsIn(to, table, place).map(({ name }) => name));
+    return one.whole || one.fields.some(({ name }) => present.has(name));
+  });
+}
+
 /** Returns the removed fields and schemas that still have entries after `to` is published. */
 export function retiredAfter(
   from: OrbDocument,

@@ -4,7 +4,7 @@
  */
 import type { Principal } from "../access/authorize.ts";
 import type { CompiledSchema } from "../definition/compile.ts";
-import type { HookDefinition, HookEvent, OrbDocument } from "../definition/document/index.ts";
+import type { HookDefinition, HookEvent } from "../definition/document/index.ts";
 import type { Deps } from "../deps.ts";
 import { callerOf, resolveHandler } from "../handlers/dispatch.ts";
 import { askRemote, faultsOf, ServiceRefusal } from "../handlers/remote.ts";
@@ -33,7 +33,7 @@ export interface HookedWrite {
 
 /** Returns the hooks to run before a write, in the order of the application's document. */
 export function hooksBefore(
-  { hooks }: OrbDocument,
+  { hooks }: { hooks?: readonly HookDefinition[] | undefined },
   schema: CompiledSchema,
   events: readonly HookEvent[],
 ): { hook: HookDefinition; event: HookEvent }[] {

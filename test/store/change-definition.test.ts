@@ -5,7 +5,14 @@ import { contextIn } from "../../shared/changes/definition/index.ts";
 import { proposeDefinition } from "../../shared/changes/proposal/index.ts";
 import { requireSet } from "../../shared/changes/record/index.ts";
 import { openSet, type ReadContent } from "../../shared/changes/review/index.ts";
-import { exists, liveOrb, liveRecord, orbHead, requireLive } from "../../shared/definition/stored/index.ts";
+import {
+  exists,
+  liveOrb,
+  liveRecord,
+  orbHead,
+  requireLive,
+  settleAwaited,
+} from "../../shared/definition/stored/index.ts";
 import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { namedEntry } from "../../shared/entry/model/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
@@ -13,6 +20,7 @@ import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/index.ts";
 import { getOrb, listOrbRevisions } from "../../shared/orb/read.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
+import { subjects } from "../../shared/store/subjects.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, callerIn, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
 
@@ -261,3 +269,59 @@ it("is published although others keep changing its entries", async () => {
     expect([fields, values]).toEqual([["title", "note"], { title: titles.get(id) ?? "old", note: "n" }]);
   }
 }, 60_000);
+
+/** Returns a store that runs something before or after each call of a method, if the call is of the given kind. */
+function withSteps(
+  inner: typeof store,
+  name: "get" | "batch",
+  isIt: (args: readonly unknown[]) => boolean,
+  steps: { before?: () => Promise<void>; after?: () => Promise<void> },
+): typeof store {
+  return new Proxy(inner, {
+    get(target, member) {
+      const found: unknown = Reflect.get(target, member);
+      if (member !== name || typeof found !== "function") return found;
+      return async (...args: unknown[]) => {
+        if (isIt(args)) await steps.before?.();
+        const result: unknown = await found.apply(target, args);
+        if (isIt(args)) await steps.after?.();
+        return result;
+      };
+    },
+  });
+}
+
+it("stays published if another process was about to withdraw it", async () => {
+  const one = await shop([TITLE, NOTE], { note: "n" });
+  const decision = subjects.changeDecided(one.orb, one.set);
+  const [sent, stored, settled] = [
+    Promise.withResolvers<void>(),
+    Promise.withResolvers<void>(),
+    Promise.withResolvers<void>(),
+  ];
+  const looked = Promise.withResolvers<void>();
+  const publisher = withSteps(store, "batch", ([, messages]) => JSON.stringify(messages).includes(decision), {
+    async before() {
+      sent.resolve();
+      await looked.promise;
+    },
+    async after() {
+      stored.resolve();
+      await settled.promise;
+    },
+  });
+  const publishing = publish({ ...deps, store: publisher }, one);
+  await sent.promise;
+  // The other process takes the publication for crashed, and has just found that it is not decided.
+  const other = withSteps(store, "get", ([, subject]) => subject === decision, {
+    async after() {
+      looked.resolve();
+      await stored.promise;
+    },
+  });
+  await settleAwaited({ ...later, store: other }, one.orb, true);
+  settled.resolve();
+  await publishing;
+  await requireSettled(one);
+  expect(await seen(one)).toMatchObject({ fields: ["title", "note"], values: { note: "n" } });
+});

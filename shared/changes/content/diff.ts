@@ -1,5 +1,5 @@
 /** What a change set changes: each entry and field, with the revision it began with, the one of now, and the proposed one. */
-import { mayWith, type Principal } from "../../access/authorize.ts";
+import { mayOperate, mayWith, type Principal } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import type { WordChange } from "../../differences/index.ts";
@@ -94,6 +94,9 @@ export async function diffSet(
   ]);
   requireReadable(caller, context.compiled, record.set);
   const within = await withinOf(deps, context, id, content);
+  // A definition that is only proposed gives no rights.
+  const isHidden =
+    within.proposed?.changesRights === true && !mayOperate(caller.actor, "orbs.read", context.orb);
   const rest = content.items.filter((item) => item.id > after).sort((a, b) => (a.id < b.id ? -1 : 1));
   const page = rest.slice(0, limit);
   const budget = new ReadBudget(SHOWN_BYTES);
@@ -102,7 +105,7 @@ export async function diffSet(
   const doneOf = new Map(page.map((item) => [item.id, item]));
   for (const version of versions) {
     const item = doneOf.get(version.address.id);
-    if (item !== undefined && isReadable(caller, within, version))
+    if (item !== undefined && !isHidden && isReadable(caller, within, version))
       items.push(
         await diffOf(
           { ...deps, store: budget.charging(deps.store) },

@@ -6,6 +6,7 @@ export {
   definitionMovedOn,
   findProposal,
   itemOf,
+  markBack,
   type Proposal,
   proposalMessage,
   proposedContext,

@@ -1,9 +1,12 @@
 /** The definition of the orb that a change set proposes. */
 
+import type { Actor } from "../../access/actor.ts";
+import { principalIn } from "../../access/authorize.ts";
 import { type CompiledOrb, type CompiledSchema, compileOrb } from "../../definition/compile.ts";
 import { homeKey, type OrbDocument } from "../../definition/document/index.ts";
 import type { StoredNames } from "../../definition/names/index.ts";
-import { requireReadable } from "../../definition/stored/index.ts";
+import { bringsBack } from "../../definition/retired.ts";
+import { type ExistingOrb, requireReadable } from "../../definition/stored/index.ts";
 import { allFields } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
@@ -13,7 +16,7 @@ import { sha256 } from "../../kernel/ids.ts";
 import { reindexed } from "../../orb/migrate/index.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
-import { isPending, parseSet } from "../record/index.ts";
+import { isPending, isReadable, parseSet } from "../record/index.ts";
 
 /** A proposed definition, as stored. */
 export interface Proposal {
@@ -27,6 +30,8 @@ export interface Proposal {
   names?: StoredNames | undefined;
   /** Whether modules and schemas with stored entries may be removed. */
   force?: true;
+  /** Whether removed fields or schemas come back for which entries have values. Their earlier rights are not stored. */
+  bringsBack?: true;
   by: string;
   /** ISO 8601. */
   at: string;
@@ -41,7 +46,7 @@ export interface ReadProposal {
 export interface DefinitionItem {
   revision: number;
   base: number;
-  /** Hash of the document and of `force`. */
+  /** Hash of all that decides what the publication does: two documents that look the same can keep other values. */
   hash: string;
   force?: true;
   /** Set by the publication: the revision that it made. */
@@ -67,8 +72,15 @@ export function proposalMessage(orb: string, set: string, proposal: Proposal): A
   return { subject: subjects.changeDefinition(orb, set), data: JSON.stringify(proposal), rollup: true };
 }
 
-export async function itemOf({ revision, base, document, force }: Proposal): Promise<DefinitionItem> {
-  const hash = await sha256(JSON.stringify([document, force === true]));
+/** Says in a proposed definition whether it brings back what the one before has removed. */
+export const markBack = (
+  { retired = [] }: Pick<ExistingOrb, "retired">,
+  { document, names }: Pick<Proposal, "document" | "names">,
+): Pick<Proposal, "bringsBack"> => (bringsBack(retired, document, names) ? { bringsBack: true } : {});
+
+export async function itemOf(proposal: Proposal): Promise<DefinitionItem> {
+  const { revision, base, document, names, force } = proposal;
+  const hash = await sha256(JSON.stringify([document, force === true, base, names]));
   return { revision, base, hash, ...(force === undefined ? {} : { force }) };
 }
 
@@ -103,9 +115,10 @@ export function proposedContext<T extends OrbContext>(live: T, key: string, prop
   return context;
 }
 
-type ProposedDocument = Pick<Proposal, "document" | "names" | "base">;
+type ProposedDocument = Pick<Proposal, "document" | "names" | "base" | "bringsBack">;
 
-function contextOf(live: OrbContext, { document, names, base }: ProposedDocument) {
+function contextOf(live: OrbContext, proposal: ProposedDocument) {
+  const { document, names, base } = proposal;
   requireReadable(live.orb, document);
   const compiled = compileOrb(document, names);
   // The stored entries are in no index that is new.
@@ -113,18 +126,24 @@ function contextOf(live: OrbContext, { document, names, base }: ProposedDocument
   return {
     compiled,
     pending,
-    proposed: { live, base, changesRights: changesRights(live.compiled, compiled) },
+    proposed: {
+      live,
+      base,
+      changesRights: proposal.bringsBack === true || changesRights(live.compiled, compiled),
+    },
   };
 }
 
 /**
  * Returns the definition with which requests within a set read and write: the one that the set proposes, or else the live
  * one.
+ * @param reader the live definition is returned if this caller may not read the set
  */
 export async function contextIn<T extends OrbContext>(
   { store }: Pick<Deps, "store">,
   live: T,
   set: string,
+  reader?: () => Promise<Actor>,
 ): Promise<T> {
   const { orb } = live;
   if (!isToken(set)) return live;
@@ -134,7 +153,13 @@ export async function contextIn<T extends OrbContext>(
   );
   const read = parseProposal(definition);
   if (read === null || record === null || record === undefined) return live;
-  if (!isPending(parseSet(record).set.state)) return live;
+  const found = parseSet(record).set;
+  if (!isPending(found.state)) return live;
+  if (
+    reader !== undefined &&
+    !isReadable(principalIn(await reader(), orb, live.compiled), live.compiled, found)
+  )
+    return live;
   return proposedContext(live, `${set}/${read.seq}`, read.proposal);
 }
 
@@ -161,7 +186,8 @@ function changesRights(live: CompiledOrb, after: CompiledOrb): boolean {
     const before = live.byHome.get(homeKey(schema.home));
     if (before === undefined) return false;
     if (asText(before.access) !== asText(schema.access)) return true;
-    const now = restricted(schema);
-    return [...restricted(before)].some(([path, access]) => now.get(path) !== access);
+    const [was, now] = [restricted(before), restricted(schema)];
+    const isMade = schema.made.some(({ form }) => !before.made.some((one) => one.form === form));
+    return (was.size > 0 && isMade) || [...was].some(([path, access]) => now.get(path) !== access);
   });
 }

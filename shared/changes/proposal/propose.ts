@@ -28,6 +28,7 @@ import { contentMessage, type ReadContent, readContent } from "../content/index.
 import {
   findProposal,
   itemOf,
+  markBack,
   type Proposal,
   proposalMessage,
   type ReadProposal,
@@ -151,6 +152,7 @@ export async function proposeDefinition(
       document,
       ...(names === undefined ? {} : { names }),
       ...(input.force === true ? { force: true as const } : {}),
+      ...markBack(published, { document, names }),
       by: actorId(actor),
       at: new Date(deps.clock.now()).toISOString(),
     };

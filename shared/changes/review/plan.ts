@@ -69,7 +69,7 @@ export function planned(
   }
   requireOn(principal, compiled, "changes.publish", set);
   const plan = { ...planFor(deps, actor, publishAt), hash: content.hash };
-  if (content.entries === 0) throw nothingToPublish();
+  if (content.entries === 0 && content.definition === undefined) throw nothingToPublish();
   const next = { ...change, plan, refused: undefined };
   if (isReady) return scheduled(context, nextSet(deps, actor, set, "schedule", next), content);
   const act = set.state === "SCHEDULED" ? "unschedule" : "update";

@@ -153,14 +153,15 @@ export async function settleAwaited(deps: Deps, orb: string, withdraw: boolean):
     const record = current?.record;
     if (!exists(head) || current === null || record === undefined || !isAwaiting(head, record)) return head;
     const { next } = record;
+    // Read the fence first: if the batch of the set comes after this, the fence cannot be moved any longer.
+    const now = withdraw ? await fenceNow(deps, orb, record.fence) : undefined;
     const fence = await decidedFence(deps, record);
     if (next !== undefined && fence !== undefined) {
       const done = await recordDecided(deps, orb, head, next);
       if ((await put(deps, decided(record, next, fence), current.revision)) === null) throw new Conflict();
       return done;
     }
-    if (!withdraw) return head;
-    const now = await fenceNow(deps, orb, record.fence);
+    if (now === undefined) return head;
     const moved = await moveFence(deps, orb, record.fence, record.revision, { expect: now });
     const { next: _, ...before } = record;
     const back: LiveRecord = { ...before, v: versionOf(record.names), fence: moved };

@@ -1,11 +1,12 @@
 import type { Principal } from "../../access/authorize.ts";
 import type { EntryOperation } from "../../access/credentials/index.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
-import type { HookEvent } from "../../definition/document/index.ts";
+import type { HookDefinition, HookEvent } from "../../definition/document/index.ts";
 import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { askBefore, BEFORE_MS, hooksBefore } from "../../hooks/before.ts";
 import type { Fault } from "../../kernel/errors.ts";
+import { equal } from "../../kernel/json.ts";
 import {
   currentView,
   type EntrySnapshot,
@@ -47,6 +48,14 @@ const EVENTS: Partial<Record<EntryOperation, HookEvent>> = {
   delete: "entry.deleted",
 };
 
+/** Returns the hooks of a definition. One that a change set only proposes has none but those of the live one. */
+function hooksOf({ compiled, proposed }: OrbContext): readonly HookDefinition[] {
+  const { hooks = [] } = compiled.document;
+  if (proposed === undefined) return hooks;
+  const live = proposed.live.compiled.document.hooks ?? [];
+  return hooks.filter((hook) => live.some((one) => equal(one, hook)));
+}
+
 /**
  * Calls the before-write hooks of a planned write. Validates the values again if a hook changes them. Without a hook
  * for this write, returns the planned write unchanged.
@@ -58,14 +67,14 @@ export async function hooked<T extends Changeable>(
   schema: CompiledSchema | undefined,
   { acts, decided, previous, held, publish, next }: Proposal<T>,
 ): Promise<T> {
-  const { document } = context.compiled;
-  if (document.hooks === undefined || schema === undefined) return decided;
+  const hooks = hooksOf(context);
+  if (hooks.length === 0 || schema === undefined) return decided;
   const events = acts.flatMap((act) => EVENTS[act] ?? []);
   // A hook must not act for a write that cannot succeed.
   requireWhole(context.orb, context.fence);
   const until = Math.min(deps.clock.now() + BEFORE_MS, deps.hooksUntil ?? Number.POSITIVE_INFINITY);
   let now = decided;
-  for (const { hook, event } of hooksBefore(document, schema, events)) {
+  for (const { hook, event } of hooksBefore({ hooks }, schema, events)) {
     const entry = next(now);
     const changes = await askBefore(
       deps,
