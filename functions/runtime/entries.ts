@@ -126,8 +126,12 @@ async function servePinned(
   const { deps } = c.var;
   const known = await liveOrb(deps, orb, hasCredentials(c) || !isRead(c) ? "cached" : "stale");
   const isUnknown = !(hasCredentials(c) && (await mayBeAuthenticated(c)));
-  const live = known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
-  if (live === null) throw noLiveOrb();
+  const served = known === null ? await liveOrb(deps, orb) : await liveFor(deps, known, revision, isUnknown);
+  if (served === null) throw noLiveOrb();
+  // Versions of a set that proposes a definition have values which the live one does not know.
+  const { usesAccess } = served.compiled;
+  const reader = () => beginCaller(c, orb, true)(usesAccess);
+  const live = await definitionOfRequest(c, served, segments, reader);
   const found = await pinnedAddress(c, live, segments, revision);
   if (found.address.kind === "handler") {
     c.set("route", HANDLER_PATH);

@@ -177,3 +177,15 @@ test("can be scheduled without entries", async () => {
   const planned = await done(root, "PATCH", `${one.one}/changes/${one.set}`, { publishAt });
   expect(planned.state).toBe("SCHEDULED");
 });
+
+test("keeps the values of its fields when a caller writes in an earlier shape", async () => {
+  const { orb, one, items, id, set } = await shop([TITLE], { title: "Chair" });
+  await done(root, "PUT", `${one}?change=${set}`, document(orb, [TITLE, NOTE]));
+  await done(root, "PATCH", `${items}/${id}?change=${set}`, { values: { note: "new" } });
+  const pinned = await call(platform, "PATCH", `${items}/${id}?change=${set}`, {
+    ...{ token: root, body: { values: { title: "Seat" } }, headers: { "orb-definition": "1" } },
+  });
+  expect([pinned.status, pinned.body.code]).toEqual([200, undefined]);
+  const { values } = await done(root, "GET", `${items}/${id}?change=${set}`);
+  expect(values).toEqual({ title: "Seat", note: "new" });
+});
