@@ -103,6 +103,7 @@ test("files are uploaded, described, cropped and found again", async () => {
   await dialog(page).locator(".frame-focal").waitFor({ state: "attached" });
   await button(page, "Save description").click();
   await expect.poll(async () => (await stored("dusk")).focal?.x).toBeLessThan(0.2);
+  await dialog(page).locator("button:disabled", { hasText: "Save description" }).waitFor();
   await page.keyboard.press("Escape");
   await dialog(page).waitFor({ state: "detached" });
 

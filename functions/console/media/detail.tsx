@@ -13,7 +13,7 @@ import { DropZone } from "../files/drop-zone.tsx";
 import { ANY_FILE, FilePicture, filesKey, isImage, sizeText } from "../files/library.tsx";
 import { useUploads } from "../files/uploads.ts";
 import { useAction } from "../state/action.ts";
-import { refresh } from "../state/cache.ts";
+import { keep, refresh } from "../state/cache.ts";
 import { useLoad } from "../state/load.ts";
 import { languageName, t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
@@ -126,7 +126,9 @@ function DescriptionForm({ place, file, languages, mayChange }: DetailProps) {
   const isChanged = Object.keys(change).length > 0;
   const save = () =>
     run(async () => {
-      await updateFile(place, file.id, change, file.revision);
+      const saved = await updateFile(place, file.id, change, file.revision);
+      // At once: until the form begins anew, the dialog takes what was saved for text that would be lost.
+      keep(filesKey(place.orb, `file/${file.id}`), { ...file, ...saved });
       say(t("media.saved"));
       refresh(filesKey(place.orb));
     });
