@@ -358,11 +358,18 @@ test("a field that exists gets what a rule makes of several ones, until the earl
     );
   expect(await listed("sort=-price")).toEqual(["10.00", "6.00"]);
   expect(await listed("filter[price][gt]=7")).toEqual(["10.00"]);
-  // No rule leads back yet for a caller that names the earlier revision. All other fields are there.
+  // A caller that names the earlier revision sees a value that no write has changed, and can neither replace nor remove it.
   const pinned = async (which: string | undefined) =>
     (await call("GET", `/api/${id}/news/${which}`, undefined, { "orb-definition": String(before) })).body
       .values;
-  expect(await pinned(one)).toEqual({ factor: 2 });
+  expect(await pinned(one)).toEqual({ price: 3, factor: 2 });
+  expect((await call("PATCH", entry(one), { values: { factor: 2 } })).status).toBe(200);
+  expect((await call("POST", `${entry(one)}/publish`)).status).toBe(200);
+  expect(await pinned(one)).toEqual({ price: 3, factor: 2 });
+  const old = { "orb-definition": String(before) };
+  for (const values of [{ price: 4 }, { price: null }])
+    expect((await call("PATCH", `/api/${id}/news/${one}`, { values }, old)).body.code).toBe("shape_conflict");
+  expect((await call("PUT", `/api/${id}/news/${one}`, { values: { factor: 2 } }, old)).status).toBe(409);
   expect((await call("PATCH", entry(other), { values: { price: "12.00" } })).status).toBe(200);
   expect((await call("POST", `${entry(other)}/publish`)).status).toBe(200);
 
@@ -372,6 +379,12 @@ test("a field that exists gets what a rule makes of several ones, until the earl
   const halved = { ...price, ...by({ "/": [{ var: "value" }, 2] }) };
   expect((await call("PUT", `${path}?publish=true`, back(halved))).status).toBe(200);
   expect(await listed("sort=price")).toEqual([3, 6]);
+  // No response shows the mark of the rule.
+  const revision = await call("GET", `${entry(one)}/revisions/2`);
+  expect(revision.body.values).toEqual({ price: 3, factor: 2 });
+  const past = await call("GET", `${entry(one)}?at=${encodeURIComponent(revision.body.at)}`);
+  expect(past.body.values).toEqual({ price: 3, factor: 2 });
+  expect((await call("GET", `${entry(one)}/revisions/2?against=1`)).body.patch).toEqual([]);
   // With the way back, such a caller sees the values of the rule, too.
   expect((await call("PUT", `${path}?publish=true`, document(id, [total, factor]))).status).toBe(200);
   expect(await listed("sort=price")).toEqual(["6.00", "12.00"]);

@@ -8,7 +8,7 @@ import type { OrbDocument } from "../../shared/definition/document/document.ts";
 import { pinnedNames } from "../../shared/definition/names/earlier.ts";
 import { storedNames } from "../../shared/definition/names/resolve.ts";
 import { hasRulesOrMoves } from "../../shared/definition/names/stored-names.ts";
-import { unconverted, withNames } from "../../shared/entry/model/names.ts";
+import { remembered, unconverted, withNames } from "../../shared/entry/model/names.ts";
 import type { StoredValues } from "../../shared/entry/model/snapshot.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { DocumentHistory } from "../support/document-history.ts";
@@ -511,6 +511,38 @@ test("a rule that reads several fields converts a field that exists, and the ear
   expect(history.read(entry)).toEqual({ price: "6.00", factor: 2 });
   expect(history.read(later)).toEqual({ price: "8.00", factor: 2 });
 });
+
+test.each([{ price: 3, factor: 2 }, { factor: 2 }, { price: 3 }, {}, { price: null, factor: 2 }])(
+  "writes of other fields keep what %o had before a rule over several fields",
+  (values) => {
+    const note = { name: "note", type: "string" };
+    const text = { name: "price", type: "string", ...by({ cat: [{ var: "value" }, " USD"] }) };
+    const history = new History(price, factor, note);
+    let entry = history.write({ ...values, note: "a" });
+    const touch = (change: Record<string, unknown>) => {
+      const named = history.read(entry);
+      entry = history.write(remembered({ ...named, ...change }, named));
+      expect(history.read(entry)).toEqual({ ...named, ...change });
+    };
+    for (const [at, field] of [total, text, total].entries()) {
+      history.to(field, factor, note);
+      touch({ note: `first ${at}` });
+      touch({ note: `second ${at}` });
+    }
+    const kept = entry;
+    touch({ price: "8.00" });
+    touch({ price: history.read(kept).price ?? "9.00" });
+    history.to(price, factor, note);
+    expect(history.lost(kept)).toEqual([]);
+    expect({ price: null, ...history.read(kept) }).toMatchObject({
+      price: null,
+      ...values,
+      note: "second 2",
+    });
+    // A value that was rewritten does not come back.
+    expect(history.lost(entry)).toHaveLength(1);
+  },
+);
 
 test("a rule that fails for several fields is told once, and one without a change of type is refused", () => {
   const history = new History(price, factor);

@@ -1,6 +1,15 @@
 export { pinnedNames } from "./earlier.ts";
 export { type Conversion, conversionTo, isLossless } from "./forms.ts";
-export { type Before, isSameRule, type MadeField, madeBefore, madeFields, madeIn } from "./made.ts";
+export {
+  type Before,
+  isSameRule,
+  type MadeField,
+  madeBefore,
+  madeFields,
+  madeIn,
+  withoutAnyMarks,
+  withoutEarlier,
+} from "./made.ts";
 export { movedInto, moveValues } from "./moved.ts";
 export {
   type Location,

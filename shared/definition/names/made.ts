@@ -8,6 +8,7 @@ import { equal, isObject } from "../../kernel/json.ts";
 import { type FieldDefinition, isEntryRule } from "../document/index.ts";
 import { conversionTo, meaningOf } from "./forms.ts";
 import type { MovedField } from "./moves.ts";
+import { remembered } from "./remembered.ts";
 import { type ConversionBudget, conversionBudget, each, evaluated, LEVELS, shown } from "./ruled.ts";
 import { splitItems } from "./split.ts";
 import type { Meaning, OnLoss } from "./step.ts";
@@ -92,6 +93,17 @@ export function isSameRule(made: Made, rule: unknown, { meaning, identities }: B
   return equal(inStored(made.rule, earlier), inStored(rule, now));
 }
 
+/** End of the stored names of marks. No field has such a name. */
+const MARK = "~made";
+
+/** Returns values without the marks, also of fields that the definition no longer has. */
+export function withoutAnyMarks<T extends Values>(values: T): T {
+  const isMark = (name: string) => name.endsWith(MARK);
+  if (!Object.keys(values).some(isMark)) return values;
+  const shown = Object.fromEntries(Object.entries(values).filter(([name]) => !isMark(name))) as T;
+  return remembered(shown, values);
+}
+
 /** A field of a schema whose values are made of others, if an entry was stored before the field existed. */
 export interface MadeField {
   readonly name: string;
@@ -101,9 +113,11 @@ export interface MadeField {
   readonly form: string;
   /** The paths of the field, or of those of which it is made, that are members of objects now. */
   readonly moved: readonly string[];
+  /** The stored names that the field had before the rule. The earlier document shows values under them again. */
+  readonly earlier: readonly string[];
   /**
-   * Returns the stored values of which the value is made, if the definition no longer has their fields. A field without a
-   * value gets null: otherwise, it would seem to be lost when it comes back. Objects that became entries have none, nor has a field that no rule makes.
+   * Returns the stored values of which the value is made, if the definition no longer has their fields, or the field had
+   * them itself. A field without a value gets null: otherwise, it would seem to be lost when it comes back. Objects that became entries have none, nor has a field that no rule makes.
    */
   readonly sourcesIn: (values: Values, isCurrent: (stored: string) => boolean) => Values;
   /** Returns whether an entry was stored with the field. */
@@ -137,27 +151,33 @@ export function madeFields(
     if (made === undefined) return [];
     const [inside] = gone === true ? pathsOf(allStored(identity)) : [];
     if (inside === undefined && (gone === true || fields.every((field) => field.name !== name))) return [];
-    const mark = `${rootOf(identity)}~made`;
+    const mark = `${rootOf(identity)}${MARK}`;
     // The values that a field had before the rule are what the rule reads.
     const [, ...earlier] = lineOf(made.form, identity.forms ?? []);
     const own = allStored(identity).filter((stored) => !earlier.includes(stored));
     const isStored = (values: Values) => [mark, ...own].some((one) => Object.hasOwn(values, one));
     const sources = Object.values(made.sources).map(({ stored }) => stored);
-    const allOf = (source: string) => [
-      ...new Set([source, ...identities.map(allStored).flatMap((all) => (all.includes(source) ? all : []))]),
-    ];
+    const allOf = (source: string) => {
+      if (earlier.includes(source)) return [...new Set([source, ...earlier])];
+      const all = identities.map(allStored).flatMap((one) => (one.includes(source) ? one : []));
+      return [...new Set([source, ...all])];
+    };
     return [
       {
         name: inside ?? name,
         mark,
         form: made.form,
         moved: [...new Set([...(inside === undefined ? [] : [inside]), ...pathsOf(sources)])],
+        earlier: made.rule === undefined ? [] : earlier,
         sourcesIn: (values, isCurrent) =>
           made.rule === undefined || isEntryRule(made.rule)
             ? {}
             : valuesUnder(
-                sources.map(allOf).filter((names) => !names.some(isCurrent)),
+                sources
+                  .map(allOf)
+                  .filter((names) => !names.some((one) => isCurrent(one) && !earlier.includes(one))),
                 values,
+                !isStored(values),
               ),
         isStored,
         add(values, id, onLoss = () => {}) {
@@ -170,10 +190,25 @@ export function madeFields(
   });
 }
 
-/** Returns for each list of stored names the value under one of them, or null. Returns nothing if there is no value. */
-function valuesUnder(lists: readonly (readonly string[])[], values: Values): Values {
+/**
+ * Returns values without those that a field had before a rule made its values of several fields, if the entry was stored
+ * with the field. They are kept for the earlier document only.
+ */
+export function withoutEarlier<T extends Values>(made: readonly MadeField[], values: T): T {
+  const names = made.flatMap(({ earlier, isStored }) =>
+    earlier.length > 0 && isStored(values) ? earlier.filter((one) => Object.hasOwn(values, one)) : [],
+  );
+  if (names.length === 0) return values;
+  return Object.fromEntries(Object.entries(values).filter(([name]) => !names.includes(name))) as T;
+}
+
+/**
+ * Returns for each list of stored names the value under one of them, or null. Returns nothing if there is no value.
+ * @param isMade whether a rule has made a value, so that fields without one had none
+ */
+function valuesUnder(lists: readonly (readonly string[])[], values: Values, isMade: boolean): Values {
   const found = lists.map((names) => names.find((one) => Object.hasOwn(values, one)));
-  if (found.every((one) => one === undefined)) return {};
+  if (!isMade && found.every((one) => one === undefined)) return {};
   return Object.fromEntries(
     lists.map(([first = ""], at) => {
       const own = found[at];

@@ -120,6 +120,7 @@ export {
   unconverted,
   withMarks,
   withNames,
+  withoutAnyMarks,
   withStoredNames,
   withStoredValue,
 } from "./names.ts";

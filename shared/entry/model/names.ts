@@ -24,6 +24,7 @@ import {
   type Source,
   shown,
   sourcesOf,
+  withoutEarlier,
 } from "../../definition/names/index.ts";
 import { entryPath } from "../../definition/rich-text.ts";
 import { valueFault } from "../../definition/validate.ts";
@@ -33,7 +34,7 @@ import { knownLocales } from "./known.ts";
 import { type LoadedEntry, type StoredEntry, schemaOf } from "./resolve.ts";
 import type { EntryView, StoredValue, StoredValues } from "./snapshot.ts";
 
-export { remembered } from "../../definition/names/index.ts";
+export { remembered, withoutAnyMarks } from "../../definition/names/index.ts";
 
 type Values = Record<string, StoredValue>;
 type Members = ReadonlyMap<string, CompiledField>;
@@ -59,7 +60,8 @@ export function withNames<T extends WithStored>(schema: CompiledSchema | undefin
 }
 
 function namedValues(schema: CompiledSchema, id: string, stored: Readonly<Values>): Values {
-  const moved = intoObjects(schema, withMade(schema, id, outOfObjects(schema, stored)));
+  const own = outOfObjects(schema, withoutEarlier(schema.made, stored));
+  const moved = intoObjects(schema, withMade(schema, id, own));
   return withoutMarks(schema, namedObject(schema.fields, moved, { budgets: new Map() }));
 }
 
@@ -125,7 +127,7 @@ function keptValues(
   for (const [name, field] of schema.fields) {
     const value = named[name];
     const open = kept.has(name) ? known : [];
-    const same = open.find((one) => isSame(one.named[name], value) && isKept(field, one, value));
+    const same = open.find((one) => isSame(one.named[name], value) && isKept(schema, field, one));
     const source = open.find((one) => isObjectOf(field, one.named[name]));
     // A write leaves out an object of whose members nothing was made.
     const isNone = (value ?? null) === null && !field.list && isAlike(source?.named[name], value);
@@ -141,9 +143,9 @@ function keptValues(
  * Returns whether a source has the value of a field, or an earlier one of which nothing was made. What cannot be converted
  * is lost: only the history has it.
  */
-function isKept(field: CompiledField, { named, stored }: Source, value: StoredValue): boolean {
+function isKept({ made }: CompiledSchema, field: CompiledField, { named, stored }: Source): boolean {
   if (!Object.hasOwn(named, field.key)) return false;
-  return (value ?? null) !== null || ownName(field, stored) !== field.stored;
+  return (named[field.key] ?? null) !== null || ownName(field, withoutEarlier(made, stored)) !== field.stored;
 }
 
 const isObjectOf = (field: CompiledField, value: StoredValue) =>
@@ -156,7 +158,8 @@ const ownName = (field: CompiledField, stored: Readonly<Values>): string | undef
 /** Returns how to store a field that a write does not change. */
 function asBefore(schema: CompiledSchema, name: string, { named, stored }: Source): Values {
   const field = schema.fields.get(name);
-  const own = field && ownName(field, stored);
+  const isMade = schema.made.some((one) => one.name === name && !one.isStored(stored));
+  const own = field && !isMade ? ownName(field, withoutEarlier(schema.made, stored)) : undefined;
   const moved = movedInto(schema.moved, name, stored).map(([from]) => from);
   const isPart = (path: string) => path.split(".")[0] === name;
   if (own === undefined && moved.length === 0)
@@ -296,7 +299,7 @@ export function unconverted(
   };
   if (!schema.renamed) return lost;
   const onLost: OnLostField = (field, reason) => lost.push({ field, reason });
-  const own = outOfObjects(schema, opened(values), onLost);
+  const own = outOfObjects(schema, withoutEarlier(schema.made, opened(values)), onLost);
   const all = withMade(schema, id, own, onLost);
   const moved = intoObjects(schema, all, onLost);
   const named = namedObject(schema.fields, moved, { budgets: new Map(), checks: { lose, onRuled } });

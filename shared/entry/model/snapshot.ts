@@ -3,6 +3,7 @@
  * readers compare published copies, index messages and schedules with it.
  */
 import type { Status } from "../../definition/document/index.ts";
+import { withoutAnyMarks } from "../../definition/names/index.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { maskValues, type Secrets } from "./masking.ts";
 
@@ -266,5 +267,8 @@ export function viewWith(
 /** Returns a revision as clients see it: with the current id of its schema, and with sensitive values masked. */
 export function entryView(stored: EntryView, schema?: Secrets & { readonly id: string }): EntryView {
   const { module, schema: stale } = stored;
-  return viewWith(stored, maskValues(stored.values, schema), { module, schema: schema?.id ?? stale });
+  return viewWith(stored, maskValues(withoutAnyMarks(stored.values), schema), {
+    module,
+    schema: schema?.id ?? stale,
+  });
 }

@@ -297,19 +297,24 @@ function isStructural({ path, code }: Fault, given: EntryValues, known: Compiled
 
 /** Throws if the live definition cannot hold a value of the request, so that the caller would not read it again. */
 function refuseLost(writing: Writing, after: EntryValues, made: EntryValues): void {
-  const { pair, revision, before } = writing;
+  const { pair, revision, before, sender } = writing;
   const back = toOld(pair, pair.now, made);
   const faults = new Faults();
   for (const trail of removedPlaces(writing, after)) {
     const message = "is a language or a market that the orb no longer has, so it would be lost";
     faults.add(`/values${pointer(trail)}`, "not_convertible", message);
   }
-  for (const name of Object.keys(after)) {
+  for (const name of new Set([...Object.keys(after), ...Object.keys(before)])) {
     const field = pair.old.fields.get(name);
     if (isSame(before[name], after[name]) || !isConverted(pair, field)) continue;
     const isPlain = field?.shapes === undefined && field?.list !== true;
-    const isOther = isPlain && after[name] !== null && !isSame(after[name], back[name]);
-    const trail = isOther ? [name] : lostIn(after[name], back[name], [name]);
+    const isRemoved = (after[name] ?? null) === null;
+    const isOther = isPlain && !isRemoved && !isSame(after[name], back[name]);
+    // The live definition keeps such a value for the earlier shape only, and cannot remove it.
+    const now = field && counterpartOf(pair, field);
+    const maySet = now !== undefined && rightsIn(now, sender).write;
+    const isLeft = isPlain && isRemoved && maySet && isSame(before[name], back[name]);
+    const trail = isOther || isLeft ? [name] : lostIn(after[name], back[name], [name]);
     const message = "has no counterpart in the current definition, so it would be lost";
     if (trail !== undefined) faults.add(`/values${pointer(trail)}`, "not_convertible", message);
   }

@@ -14,6 +14,7 @@ import {
   openEverything,
   type StoredValue,
   schemaOf,
+  withoutAnyMarks,
 } from "../model/index.ts";
 import type { Reading } from "./reading.ts";
 
@@ -40,7 +41,9 @@ export async function revealValues(
     target: `${snapshot.id}/${snapshot.revision}`,
   });
   const values =
-    past === true || schema === undefined ? snapshot.values : knownValues(schema, snapshot.values);
+    past === true || schema === undefined
+      ? withoutAnyMarks(snapshot.values)
+      : knownValues(schema, snapshot.values);
   return openEverything(deps.config, schema, { orb: orb.orb, id: snapshot.id, values });
 }
 

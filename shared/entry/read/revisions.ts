@@ -31,6 +31,7 @@ import {
   snapshotOf,
   visible,
   withNames,
+  withoutAnyMarks,
 } from "../model/index.ts";
 import type { PinnedRequest } from "../pinned/index.ts";
 
@@ -126,7 +127,7 @@ interface Readable {
 
 /** Returns the values that the caller sees: masked, and in the shape of the revision that the request names. */
 function presented({ schema, view, pinned, shown }: Readable, values: Stored): Record<string, unknown> {
-  const masked = maskValues(shown(values), schema);
+  const masked = maskValues(withoutAnyMarks(shown(values)), schema);
   return view === undefined ? masked : (pinned?.asOld(view, masked) ?? masked);
 }
 
