@@ -101,6 +101,10 @@ test("files are uploaded, described, cropped and found again", async () => {
   if (other === null) throw new Error("the image is not visible");
   await page.mouse.click(other.x + other.width * 0.1, other.y + other.height * 0.1);
   await dialog(page).locator(".frame-focal").waitFor({ state: "attached" });
+  await page.keyboard.press("Escape");
+  const question = page.getByRole("dialog", { name: "Discard your changes?" });
+  await question.getByRole("button", { name: "Cancel" }).click();
+  await question.waitFor({ state: "detached" });
   await button(page, "Save description").click();
   await expect.poll(async () => (await stored("dusk")).focal?.x).toBeLessThan(0.2);
   await dialog(page).locator("button:disabled", { hasText: "Save description" }).waitFor();

@@ -1,5 +1,5 @@
 /** The panel of one file: its texts, tags, focal point and crop, where it is used, its replacement and deletion. */
-import { useId, useState } from "preact/hooks";
+import { useId, useLayoutEffect, useState } from "preact/hooks";
 import {
   deleteFile,
   type FileChange,
@@ -116,7 +116,14 @@ interface DetailProps {
   onClose: () => void;
 }
 
-function DescriptionForm({ place, file, languages, mayChange }: DetailProps) {
+/** @param onChanged learns whether the form has changes, also of the frame, that are not saved */
+function DescriptionForm({
+  place,
+  file,
+  languages,
+  mayChange,
+  onChanged,
+}: DetailProps & { onChanged: (changed: boolean) => void }) {
   const [draft, setDraft] = useState(() => draftOf(file));
   const { busy, error, run } = useAction();
   const form = useId();
@@ -124,6 +131,7 @@ function DescriptionForm({ place, file, languages, mayChange }: DetailProps) {
   const faults = faultsOf(error);
   const change = changeOf(draft, file);
   const isChanged = Object.keys(change).length > 0;
+  useLayoutEffect(() => onChanged(isChanged), [isChanged]);
   const save = () =>
     run(async () => {
       const saved = await updateFile(place, file.id, change, file.revision);
@@ -275,14 +283,19 @@ export function FileDetail({
   id: string;
 }) {
   const loaded = useLoad(filesKey(place.orb, `file/${id}`), (signal) => readFile(place, id, signal));
+  const [changed, setChanged] = useState(false);
   return (
-    <Dialog title={loaded.data?.name ?? t("media.file")} onClose={props.onClose} wide>
+    <Dialog title={loaded.data?.name ?? t("media.file")} onClose={props.onClose} changed={changed} wide>
       <Shows of={loaded}>
         {(file) => (
           <div class="media-detail">
             <Facts file={file} />
             {/* A newer version of the description replaces what the form shows. */}
-            <DescriptionForm key={`${id} ${file.revision}`} {...{ place, file, ...props }} />
+            <DescriptionForm
+              key={`${id} ${file.revision}`}
+              {...{ place, file, ...props }}
+              onChanged={setChanged}
+            />
             <UsedIn orb={place.orb} file={file} />
             {props.mayChange ? (
               <>

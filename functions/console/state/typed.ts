@@ -60,14 +60,15 @@ export interface Typed<E extends HTMLElement> {
  * Protects the inputs of a form or dialog that keeps no other record of its changes: the user is asked before leaving
  * the page.
  * @param busy whether the form is doing work that leaving the page would stop
+ * @param changed whether something is changed that no input shows
  */
-export function useTyped<E extends HTMLElement>(busy = false): Typed<E> {
+export function useTyped<E extends HTMLElement>(busy = false, changed = false): Typed<E> {
   const watch = useRef<Watch>();
   const ref = useCallback((root: E | null) => {
     watch.current?.stop();
     watch.current = root === null ? undefined : new Watch(root);
   }, []);
-  const hasChanges = () => busy || watch.current?.hasChanges() === true;
+  const hasChanges = () => busy || changed || watch.current?.hasChanges() === true;
   const ask = () =>
     confirm({
       title: t("ui.discardTitle"),

@@ -36,6 +36,7 @@ export function Dialog({
   wide,
   bare,
   busy,
+  changed,
   question: isQuestion,
 }: {
   title: string;
@@ -47,12 +48,14 @@ export function Dialog({
   bare?: boolean;
   /** Whether the dialog is doing work that closing it would stop. */
   busy?: boolean;
+  /** Whether the user has changed something that no input shows. */
+  changed?: boolean;
   /** Whether the dialog only asks a question, so that typed text need not be kept. */
   question?: boolean;
 }) {
   const id = useId();
   const dialog = useRef<HTMLDialogElement>(null);
-  const typed = useTyped<HTMLDivElement>(busy);
+  const typed = useTyped<HTMLDivElement>(busy, changed);
   const close = () =>
     void typed.mayDiscard().then((sure) => {
       if (sure) onClose();
