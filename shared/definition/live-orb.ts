@@ -1,5 +1,18 @@
 import type { CompiledOrb } from "./compile.ts";
 import type { Home, OrbDocument } from "./document/index.ts";
+import type { StoredNames } from "./names/index.ts";
+
+/** What is known of a definition that a change set proposes. */
+export interface ProposedDefinition<Live> {
+  /** The definition that serves. */
+  live: Live;
+  /** The revision of the definition from which this one was made. */
+  base: number;
+  /** Its names in stored data. */
+  names: StoredNames | undefined;
+  /** Whether it gives other rights. */
+  changesRights: boolean;
+}
 
 /**
  * Messages that the broker has lost from an application's stream. Until an operator decides about them, the application
@@ -54,11 +67,8 @@ export interface LiveOrb {
    * Schemas whose older entries are not yet in all indexes of this definition. Queries must not rely on these indexes.
    */
   pending?: readonly Home[] | undefined;
-  /**
-   * Set if a change set proposes this definition: the one that serves, the revision of the one from which it was made,
-   * and whether it gives other rights.
-   */
-  proposed?: { live: LiveOrb; base: number; changesRights: boolean } | undefined;
+  /** Set if a change set proposes this definition. */
+  proposed?: ProposedDefinition<LiveOrb> | undefined;
   /** For each schedule, the revision of the definition with which it was published. */
   scheduled?: Readonly<Record<string, number>> | undefined;
 }

@@ -178,6 +178,26 @@ test("can be scheduled without entries", async () => {
   expect(planned.state).toBe("SCHEDULED");
 });
 
+test("shows and takes the shape of the definition that serves, for callers who name it", async () => {
+  const size = { name: "size", type: "integer" };
+  const { orb, one, items, id, set } = await shop([TITLE, size], { title: "Chair", size: 4 });
+  const renamed = [
+    { name: "headline", was: "title", type: "string" },
+    { name: "size", type: "string" },
+  ];
+  await done(root, "PUT", `${one}?change=${set}`, document(orb, renamed));
+  const headers = { "orb-definition": "1" };
+  const pinned = { token: root, headers, body: { values: { title: "Seat" } } };
+  expect((await call(platform, "PATCH", `${items}/${id}?change=${set}`, pinned)).status).toBe(200);
+  for (const address of [items, `${one}/entries`]) {
+    const path = `${address}/${id}?change=${set}`;
+    const shown = await call(platform, "GET", path, { token: root, headers });
+    expect(shown.body.values).toEqual({ title: "Seat", size: 4 });
+    const newest = await call(platform, "GET", path, { token: root });
+    expect(newest.body.values).toEqual({ headline: "Seat", size: "4" });
+  }
+});
+
 test("keeps the values of its fields when a caller writes in an earlier shape", async () => {
   const { orb, one, items, id, set } = await shop([TITLE], { title: "Chair" });
   await done(root, "PUT", `${one}?change=${set}`, document(orb, [TITLE, NOTE]));

@@ -129,6 +129,7 @@ function contextOf(live: OrbContext, proposal: ProposedDocument) {
     proposed: {
       live,
       base,
+      names,
       changesRights: proposal.bringsBack === true || changesRights(live.compiled, compiled),
     },
   };

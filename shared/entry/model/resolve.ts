@@ -1,6 +1,6 @@
 import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/index.ts";
-import type { Fence } from "../../definition/live-orb.ts";
+import type { Fence, ProposedDefinition } from "../../definition/live-orb.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
 import {
   type EntryAddress,
@@ -23,11 +23,8 @@ export interface OrbContext {
    * indexes.
    */
   pending?: readonly Home[] | undefined;
-  /**
-   * Set if a change set proposes this definition: the one that serves, the revision of the one from which it was made,
-   * and whether it gives other rights.
-   */
-  proposed?: { live: OrbContext; base: number; changesRights: boolean } | undefined;
+  /** Set if a change set proposes this definition. */
+  proposed?: ProposedDefinition<OrbContext> | undefined;
 }
 
 /** An entry's newest revision as it is stored, and where. */

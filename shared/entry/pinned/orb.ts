@@ -96,8 +96,10 @@ type PinnedDeps = Pick<Deps, "store" | "clock">;
  * @throws AppError not_found `definition_revision_not_found` if it was never published
  */
 export async function pinnedOrb(deps: PinnedDeps, live: OrbContext, revision: number): Promise<PinnedOrb> {
-  const { compiled } = live;
-  if (revision === live.revision) return { revision, compiled, live: compiled, since: undefined };
+  const { compiled, proposed } = live;
+  // Within a change set, the definition that serves is an earlier one.
+  if (revision === live.revision && proposed === undefined)
+    return { revision, compiled, live: compiled, since: undefined };
   if (revision > live.revision) throw unpublished(revision);
   const of = known.get(live) ?? nothingKnown();
   known.set(live, of);
@@ -120,7 +122,7 @@ export async function pinnedOrb(deps: PinnedDeps, live: OrbContext, revision: nu
 
 /** Returns null if the revision was never published. */
 async function readPinned(deps: PinnedDeps, live: OrbContext, revision: number): Promise<PinnedOrb | null> {
-  const { orb, compiled } = live;
+  const { orb, compiled, proposed } = live;
   const head = await orbHead(deps, orb);
   if (head === null) return null;
   const [record, current] = await Promise.all([
@@ -131,10 +133,12 @@ async function readPinned(deps: PinnedDeps, live: OrbContext, revision: number):
   const { document, names } = record;
   if (document === null) return null;
   requireReadable(orb, document);
-  // A definition that was published together with a change set may not be in the history yet.
-  const liveNames =
-    current === null ? (await liveRecord(deps, orb))?.record.next?.change.names : current.names;
-  const now = { document: compiled.document, names: liveNames };
+  const namesNow = async () => {
+    if (proposed !== undefined) return proposed.names;
+    // A definition that was published together with a change set may not be in the history yet.
+    return current === null ? (await liveRecord(deps, orb))?.record.next?.change.names : current.names;
+  };
+  const now = { document: compiled.document, names: await namesNow() };
   const old = compileOrb(document, pinnedNames(document, names, now), true);
   const since = isSameShape(old, compiled)
     ? undefined
