@@ -4,6 +4,7 @@
  */
 import { system } from "../shared/access/actor.ts";
 import { resealInvitations } from "../shared/access/invitations.ts";
+import { resealProposals } from "../shared/changes/proposal/index.ts";
 import { definitionFor, unreadableAt } from "../shared/definition/stored/index.ts";
 import type { Deps } from "../shared/deps.ts";
 import { type RekeyProgress, rekeyEntries } from "../shared/entry/index.ts";
@@ -54,12 +55,14 @@ export async function rekey(
           total.failed.push(`${id}: a newer version stored its definition`);
           continue;
         }
-        const [providers, webhooks] = [
+        const [providers, proposed, webhooks] = [
           await resealProviders(deps, system, id),
+          await resealProposals(deps, id),
           await resealSecrets(deps, id),
         ];
-        total.secrets += providers.done.length + webhooks.done.length;
-        total.failed.push(...providers.failed.map((provider) => `${id}: client secret of ${provider}`));
+        total.secrets += providers.done.length + proposed.done.length + webhooks.done.length;
+        for (const provider of [...providers.failed, ...proposed.failed])
+          total.failed.push(`${id}: client secret of ${provider}`);
         total.failed.push(...webhooks.failed.map((hook) => `${id}: secret of ${hook}`));
         const orb = await definitionFor(deps, id);
         if (orb === null) continue;

@@ -13,16 +13,20 @@ import { activate, type Change, changeOrb } from "./change.ts";
 
 type Keys = Pick<Config, "encryptionKeys">;
 
-interface Resealed {
-  /** The document with the new secrets; the same object as before if no secret has changed. */
-  document: OrbDocument;
+export interface ResealedSecrets {
   /** Ids of providers whose secret was encrypted again. */
   done: string[];
   /** Ids of providers whose secret none of the configured keys can decrypt. */
   failed: string[];
 }
 
-async function resealDocument({ encryptionKeys }: Keys, document: OrbDocument): Promise<Resealed> {
+interface Resealed extends ResealedSecrets {
+  /** The document with the new secrets; the same object as before if no secret has changed. */
+  document: OrbDocument;
+}
+
+/** Encrypts the client secrets of a document with the newest key. */
+export async function resealDocument({ encryptionKeys }: Keys, document: OrbDocument): Promise<Resealed> {
   const [done, failed]: [string[], string[]] = [[], []];
   const { access } = document;
   const providers: ProviderDefinition[] = [];
@@ -56,11 +60,7 @@ class NothingToDo extends Error {}
  * @returns the ids of the providers whose secret was encrypted again, and of those whose secret none of the
  * configured keys can decrypt
  */
-export async function resealProviders(
-  deps: Deps,
-  actor: Actor,
-  orb: string,
-): Promise<Pick<Resealed, "done" | "failed">> {
+export async function resealProviders(deps: Deps, actor: Actor, orb: string): Promise<ResealedSecrets> {
   const head = await orbHead(deps, orb);
   if (!exists(head)) return { done: [], failed: [] };
   const [done, failed] = [new Set<string>(), new Set<string>()];

@@ -233,6 +233,7 @@ export const subjects = {
   /** The definition that a change set contains. */
   changeDefinition: (orb: string, set: string) =>
     `${token(orb, "orb")}._change.${token(set, "change")}.definition`,
+  allChangeDefinitions: (orb: string) => `${token(orb, "orb")}._change.*.definition`,
   /** The last message of the batch that publishes a definition together with a change set. */
   changeDecided: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.decided`,
   /** Says when a change set is to be published. Removed by the process that finds it published, or no longer scheduled. */

@@ -3,6 +3,8 @@ import { join } from "node:path";
 import { expect, it } from "vitest";
 import { freePort } from "../../scripts/process/ports.ts";
 import { rekey } from "../../scripts/rekey.ts";
+import { findProposal } from "../../shared/changes/definition/proposal.ts";
+import { SEALED } from "../../shared/definition/document/index.ts";
 import { loadEntry } from "../../shared/entry/index.ts";
 import { secretsOf } from "../../shared/hooks/after/secrets.ts";
 import { isCurrent } from "../../shared/kernel/seal.ts";
@@ -79,7 +81,7 @@ it("encrypts the secrets of providers, webhooks and invitations again, so that t
     orb.revision,
     orb.publishedRevision,
   ];
-  let [secret, token] = ["", ""];
+  let [secret, token, set] = ["", "", ""];
   {
     await using platform = await startPlatform({ env });
     token = await adminToken(platform);
@@ -90,6 +92,15 @@ it("encrypts the secrets of providers, webhooks and invitations again, so that t
       });
       expect(made.status).toBe(201);
     }
+    // The secret of this provider is nowhere but in the definition of a change set.
+    const opened = await call(platform, "POST", "/api/plain/changes", { token, body: { title: "Second" } });
+    set = opened.body.id;
+    const proposed = {
+      ...documentOf("plain"),
+      access: { signup: "open", providers: [providerOf(issuer, "second")] },
+    };
+    const within = `/api/admin/orbs/plain?change=${set}`;
+    expect((await call(platform, "PUT", within, { token, body: proposed })).status).toBe(200);
     const draft = { ...documentOf("drafted"), name: "A draft" };
     const drafted = await call(platform, "PUT", "/api/admin/orbs/drafted", { token, body: draft });
     expect(revisionsOf(drafted.body)).toEqual([2, 1]);
@@ -119,6 +130,10 @@ it("encrypts the secrets of providers, webhooks and invitations again, so that t
   expect((await call(platform, "POST", "/api/admin/orbs/drafted/publish", { token })).status).toBe(200);
   expect((await signInAt(platform, issuer, "/api/drafted")).status).toBe(302);
   const deps = testDeps(platform.operatorStore(), { encryptionKeys });
+  const proposal = await findProposal(deps, "plain", set);
+  const [provider] = proposal?.proposal.document.access?.providers ?? [];
+  expect(provider?.id).toBe("second");
+  expect(isCurrent(encryptionKeys, provider?.clientSecret?.slice(SEALED.length) ?? "")).toBe(true);
   const [signing] = await secretsOf(deps, "plain", "notify");
   expect(Buffer.from(signing ?? []).toString("base64")).toBe(secret.slice("whsec_".length));
   const listed = await call(platform, "GET", "/api/plain/invitations", { token });

@@ -8,6 +8,7 @@ export {
   itemOf,
   markBack,
   type Proposal,
+  parseProposal,
   proposalMessage,
   proposedContext,
   type ReadProposal,

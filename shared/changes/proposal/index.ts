@@ -6,3 +6,4 @@ export {
   tryProposal,
   withdrawDefinition,
 } from "./propose.ts";
+export { resealProposals } from "./reseal.ts";
