@@ -15,7 +15,7 @@ beforeAll(async () => {
   platform = await sharedPlatform();
   token = await adminToken(platform);
   await createOrb(platform, token, small("lab"));
-  document = await describedWhole(platform);
+  document = await describedWhole(platform, ["lab"]);
 });
 
 /** Every `pattern` in a part of the description. */

@@ -5,11 +5,15 @@ import { call } from "./auth.ts";
 
 type Platform = Parameters<typeof call>[0];
 
-/** Returns the description of the platform's routes and of those of all published orbs, as one document. */
-export async function describedWhole(platform: Platform): Promise<ApiDocument> {
+/**
+ * Returns the description of the platform's routes and of those of published orbs, as one document.
+ * @param orbs ids of the orbs; by default all, also those that other files have left on a shared platform
+ */
+export async function describedWhole(platform: Platform, orbs?: readonly string[]): Promise<ApiDocument> {
   const read = async (path: string) => (await call(platform, "GET", path)).body as ApiDocument;
   const own = await read("/api/openapi");
-  const parts = await Promise.all((own["x-orbs"] ?? []).map(({ openapi }) => read(openapi)));
+  const wanted = (own["x-orbs"] ?? []).filter(({ id }) => orbs === undefined || orbs.includes(id));
+  const parts = await Promise.all(wanted.map(({ openapi }) => read(openapi)));
   const all = [own, ...parts];
   const merged = <K extends "schemas" | "securitySchemes">(member: K) =>
     Object.assign({}, ...all.map(({ components }) => components[member])) as ApiDocument["components"][K];
