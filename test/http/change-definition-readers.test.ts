@@ -1,6 +1,7 @@
 /** Readers and writers while a set of 150 entries is published with a new definition: nobody sees half, no request fails. */
 import { beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
+import { beginningOf } from "../support/live.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const ENTRIES = 150;
@@ -104,21 +105,8 @@ async function readInTurn(): Promise<void> {
 async function readLive(): Promise<void> {
   const answer = await fetch(`${platform.origin}${items}?live=sse`);
   expect(answer.status).toBe(200);
-  const known = new Map<string, Item>();
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of answer.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const event = text.slice(0, end);
-      text = text.slice(end + 2);
-      const name = /^event: (.*)$/m.exec(event)?.[1];
-      const item = JSON.parse(/^data:(.*)$/m.exec(event)?.[1] ?? "{}") as Item;
-      if (name === "upsert") known.set(item.id, item);
-      if (name === "leave") known.delete(item.id);
-      if (name === "ready") return void requireWhole([...known.values()], "live list");
-    }
-  }
+  const shown = await beginningOf<Item>(answer);
+  if (shown !== undefined) requireWhole(shown, "live list");
 }
 
 async function release(number: number): Promise<void> {

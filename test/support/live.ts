@@ -9,6 +9,22 @@ export interface ListedItem {
   rank?: unknown[];
 }
 
+/**
+ * Reads the beginning of a live list, until it is ready.
+ * @returns the items that the client then has; undefined if the list ended before, to begin anew
+ */
+export async function beginningOf<T extends { id: string }>(response: Response): Promise<T[] | undefined> {
+  const known = new Map<string, T>();
+  for await (const { type, data } of sentEvents(response)) {
+    if (type === "ready") return [...known.values()];
+    if (type !== "upsert" && type !== "leave") continue;
+    const item = JSON.parse(data) as T;
+    if (type === "upsert") known.set(item.id, item);
+    else known.delete(item.id);
+  }
+  return undefined;
+}
+
 export interface FollowOptions {
   token?: string | undefined;
   headers?: Record<string, string>;

@@ -1,6 +1,7 @@
 /** Readers of lists, streams and live lists while change sets are published: none sees half of a publication. */
 import { expect } from "vitest";
 import { adminToken, call } from "./auth.ts";
+import { beginningOf } from "./live.ts";
 import type { TestPlatform } from "./platform.ts";
 
 /** Entries that each publication changes, apart from the pair. */
@@ -191,21 +192,8 @@ async function readLive({ platform, token }: Released, change?: string): Promise
     within === "" ? {} : { headers },
   );
   expect(answer.status).toBe(200);
-  const known = new Map<string, Item>();
-  let text = "";
-  const decoder = new TextDecoder();
-  for await (const chunk of answer.body ?? []) {
-    text += decoder.decode(chunk, { stream: true });
-    for (let end = text.indexOf("\n\n"); end >= 0; end = text.indexOf("\n\n")) {
-      const event = text.slice(0, end);
-      text = text.slice(end + 2);
-      const name = /^event: (.*)$/m.exec(event)?.[1];
-      const item = JSON.parse(/^data:(.*)$/m.exec(event)?.[1] ?? "{}") as Item;
-      if (name === "upsert") known.set(item.id, item);
-      if (name === "leave") known.delete(item.id);
-      if (name === "ready") return requireWhole([...known.values()], `live list ${within}`);
-    }
-  }
+  const shown = await beginningOf<Item>(answer);
+  if (shown !== undefined) requireWhole(shown, `live list ${within}`);
 }
 
 /**
