@@ -61,10 +61,10 @@ interface Described {
 }
 
 async function readRoutes(): Promise<Route[]> {
-  const { paths: described } = await describedWhole(platform);
+  const { paths: described } = await describedWhole(platform, [ORB]);
   const paths = described as unknown as Record<string, Record<string, Described>>;
   return Object.entries(paths)
-    .filter(([path]) => !path.startsWith("/api/_orbs") && !path.startsWith(`/api/${OTHER}/`))
+    .filter(([path]) => !path.startsWith("/api/_orbs"))
     .flatMap(([path, item]) =>
       Object.entries(item).map(([method, operation]) => ({
         method: method.toUpperCase(),
