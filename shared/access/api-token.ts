@@ -6,9 +6,9 @@ import type { Deps } from "../deps.ts";
 import { BoundedMap } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
 import { sameText, sha256 } from "../kernel/ids.ts";
-import { nullOnConflict } from "../store/pages.ts";
+import { nullIfMissing, nullOnConflict } from "../store/pages.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
-import { type Consistency, StreamMissing } from "../store/types.ts";
+import type { Consistency } from "../store/types.ts";
 import { type AccountRecord, readAccount, readRecord, recordsToRevoke } from "./accounts.ts";
 import { isEffective } from "./bootstrap.ts";
 import { readTokenText, type Scope, type TokenParts } from "./credentials/index.ts";
@@ -85,7 +85,8 @@ export async function readApiToken(
 ): Promise<VerifiedToken | null> {
   const realm = { name: parts.realm, buckets: bucketsOf(parts.realm) };
   const [stored, account] = await Promise.all([
-    readRecord<ApiTokenRecord>(deps, buckets.apiTokens, tokenKey(parts), consistency).catch(nullIfMissing),
+    // The bucket is missing on a broker that an older version provisioned.
+    nullIfMissing(readRecord<ApiTokenRecord>(deps, buckets.apiTokens, tokenKey(parts), consistency)),
     readAccount(deps, realm, parts.sub, consistency),
   ]);
   if (stored === null || account === null) return null;
@@ -93,12 +94,6 @@ export async function readApiToken(
   if (record.expiresAt !== null && Date.parse(record.expiresAt) <= deps.clock.now()) return null;
   if (!(await isEffective(deps, realm, account.value))) return null;
   return { ...parts, record, account: account.value };
-}
-
-/** Returns null if the bucket for API tokens is missing, as on a broker that an older version provisioned. */
-function nullIfMissing(error: unknown): null {
-  if (error instanceof StreamMissing) return null;
-  throw error;
 }
 
 /** A use is recorded only if the last recorded use is at least this many milliseconds old. */
@@ -145,17 +140,17 @@ export function ttlOf({ expiresAt }: Pick<ApiTokenRecord, "expiresAt">, now: num
  * not notify the caches of other processes.
  */
 export async function eraseApiTokens(deps: Deps, realm: string, sub?: string): Promise<void> {
+  await nullIfMissing(eraseStored(deps, realm, sub));
+}
+
+async function eraseStored(deps: Deps, realm: string, sub?: string): Promise<void> {
   const filter = `${token(realm, "realm")}.${sub === undefined ? "*" : token(sub, "user")}.*`;
-  try {
-    // Fail early if the bucket is missing. A delete in a missing bucket would wait until it times out.
-    await deps.store.kvLast(buckets.apiTokens);
-    for await (const page of recordsToRevoke<ApiTokenRecord>(deps, buckets.apiTokens, filter)) {
-      await Promise.all(page.map(({ key }) => deps.store.kvDelete(buckets.apiTokens, key, { ttl: 60 })));
-    }
-    if (sub !== undefined) return;
-    const all = kvSubject(buckets.apiTokens, `${token(realm, "realm")}.>`);
-    await deps.store.purge(streams.kv(buckets.apiTokens), all);
-  } catch (error) {
-    nullIfMissing(error);
+  // Fail early if the bucket is missing. A delete in a missing bucket would wait until it times out.
+  await deps.store.kvLast(buckets.apiTokens);
+  for await (const page of recordsToRevoke<ApiTokenRecord>(deps, buckets.apiTokens, filter)) {
+    await Promise.all(page.map(({ key }) => deps.store.kvDelete(buckets.apiTokens, key, { ttl: 60 })));
   }
+  if (sub !== undefined) return;
+  const all = kvSubject(buckets.apiTokens, `${token(realm, "realm")}.>`);
+  await deps.store.purge(streams.kv(buckets.apiTokens), all);
 }

@@ -4,8 +4,8 @@
  */
 import type { Deps } from "../deps.ts";
 import { AppError } from "../kernel/errors.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { buckets } from "../store/subjects.ts";
-import { StreamMissing } from "../store/types.ts";
 import { type Actor, actorId } from "./actor.ts";
 import { audit } from "./audit.ts";
 import { PLATFORM_REALM, requireOperator } from "./authorize.ts";
@@ -31,11 +31,8 @@ export interface DescribedSettings extends PlatformSettings {
 }
 
 async function stored(deps: Deps): Promise<DescribedSettings> {
-  const found = await deps.store.kvGet(buckets.platformSettings, KEY).catch((error: unknown) => {
-    // A broker that an older version provisioned has no bucket for settings yet.
-    if (error instanceof StreamMissing) return null;
-    throw error;
-  });
+  // A broker that an older version provisioned has no bucket for settings yet.
+  const found = await nullIfMissing(deps.store.kvGet(buckets.platformSettings, KEY));
   if (found === null) return { shared: { signup: "invitation" }, updatedAt: null, updatedBy: null };
   const { shared, updatedAt, updatedBy } = found.json<SettingsRecord>();
   return { shared: { signup: shared.signup }, updatedAt, updatedBy };

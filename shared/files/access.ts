@@ -2,6 +2,7 @@
  * Decides who may upload, use and read files. A file has no access rules of its own: a caller may read a file if they
  * may read an entry that refers to it.
  */
+
 import { type Actor, accountBehind, accountOf, anonymous, atLeast } from "../access/actor.ts";
 import { isOwn, may, mayField, type Principal, principalIn, requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
@@ -13,7 +14,6 @@ import {
   type EntrySnapshot,
   effective,
   nextEdge,
-  nullIfMissing,
   type OrbContext,
   parseEntry,
   schemaOf,
@@ -22,6 +22,7 @@ import {
   withNames,
 } from "../entry/model/index.ts";
 import { notFound } from "../kernel/errors.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
 import { type FileRecord, type FileUse, isFileValue } from "./record.ts";
 

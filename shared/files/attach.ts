@@ -1,4 +1,5 @@
 /** Completes the values of file fields before a write, and marks new files as used by the entry. */
+
 import type { Actor } from "../access/actor.ts";
 import { principalIn } from "../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
@@ -7,11 +8,12 @@ import type { Values } from "../definition/validate.ts";
 import { leavesOf, replaceLeaves } from "../definition/walk.ts";
 import type { Deps } from "../deps.ts";
 import { inBatches } from "../entry/index/index.ts";
-import { type Guard, nullIfMissing, type OrbContext } from "../entry/model/index.ts";
+import type { Guard, OrbContext } from "../entry/model/index.ts";
 import type { Fault } from "../kernel/errors.ts";
 import { isObject } from "../kernel/json.ts";
 import { ReadBudget, SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { isToken, streams } from "../store/subjects.ts";
 import { isUploader, mayBrowseFile, mayUse } from "./access.ts";
 import { textIn } from "./assets/index.ts";

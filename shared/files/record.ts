@@ -1,8 +1,9 @@
 /** The record of a file: one message in the stream of its application. */
+
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/index.ts";
 import { isObject } from "../kernel/json.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { type Home, isToken, streams } from "../store/subjects.ts";
 import type { Append, ReadOptions, StoredMessage } from "../store/types.ts";
 import type { Asset } from "./assets/index.ts";

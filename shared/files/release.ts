@@ -1,9 +1,8 @@
 /** Releases the files of an entry before its history is erased, or after it left a change set before it was published. */
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/index.ts";
 import { READ_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
-import { scanPages } from "../store/pages.ts";
+import { nullIfMissing, pagesOf } from "../store/pages.ts";
 import { lastToken, streams } from "../store/subjects.ts";
 import type { Append, StoredMessage } from "../store/types.ts";
 import { type FileRecord, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
@@ -22,15 +21,8 @@ const GONE_SECONDS = 1;
  */
 export async function releaseFiles(deps: Deps, orb: string, entry: string, keeps = false): Promise<void> {
   const stream = streams.orb(orb);
-  const read = async (fromSeq: number) =>
-    (await nullIfMissing(
-      deps.store.scan(stream, fileSubjects.usesBy(orb, entry), {
-        fromSeq,
-        limit: FILES_PER_BATCH,
-        maxBytes: READ_BYTES,
-      }),
-    )) ?? { messages: [], pending: 0 };
-  for await (const uses of scanPages(read)) {
+  const page = { limit: FILES_PER_BATCH, maxBytes: READ_BYTES };
+  for await (const uses of pagesOf(deps.store, stream, fileSubjects.usesBy(orb, entry), page)) {
     const released = await Promise.all(uses.map((use) => release(deps, orb, entry, use, keeps)));
     const messages = released.flatMap((one) => one.messages);
     if (messages.length > 0) await deps.store.batch(stream, messages);

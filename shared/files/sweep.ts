@@ -4,10 +4,9 @@
  */
 import { definitionFor } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/index.ts";
 import { indexBytes } from "../store/budget.ts";
 import { fileSubjects, orbOfFiles } from "../store/file-subjects.ts";
-import { scanPages } from "../store/pages.ts";
+import { nullIfMissing, pagesOf, scanPages } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import { readInfo, removeChunks, removeObject } from "./object.ts";
 import { UNUSED_SECONDS } from "./record.ts";
@@ -54,15 +53,8 @@ export async function sweepFiles(deps: Deps): Promise<void> {
 /** Examines the uploads of one application whose check is due. Removes content that nothing uses. */
 export async function sweepOrb(deps: Deps, orb: string): Promise<void> {
   const stream = streams.orb(orb);
-  const read = async (fromSeq: number) =>
-    (await nullIfMissing(
-      deps.store.scan(stream, fileSubjects.checks(orb), {
-        fromSeq,
-        limit: CHECKS_PER_READ,
-        maxBytes: indexBytes(CHECKS_PER_READ),
-      }),
-    )) ?? { messages: [], pending: 0 };
-  for await (const checks of scanPages(read)) {
+  const page = { limit: CHECKS_PER_READ, maxBytes: indexBytes(CHECKS_PER_READ) };
+  for await (const checks of pagesOf(deps.store, stream, fileSubjects.checks(orb), page)) {
     for (const message of checks) {
       // The checks are in order of time. If this one is not due yet, no later one is.
       if (!isDue(deps, message.time)) return;

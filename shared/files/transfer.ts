@@ -6,12 +6,11 @@ import type { CompiledOrb, CompiledSchema } from "../definition/compile.ts";
 import { homeKey, homeOf } from "../definition/document/index.ts";
 import type { Values } from "../definition/validate.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/index.ts";
 import { toBase64 } from "../kernel/base64.ts";
 import { createFileStream } from "../store/broker/index.ts";
 import { READ_BYTES, SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
-import { scanPages } from "../store/pages.ts";
+import { pagesOf } from "../store/pages.ts";
 import { type Home, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 import { completedIn, storedFiles } from "./attach.ts";
@@ -80,15 +79,8 @@ export async function* unusedFileLines(
   { id: orb, byHome }: CompiledOrb,
   seen: ReadonlySet<string>,
 ): AsyncGenerator<FileLine | ContentLine> {
-  const read = async (fromSeq: number) =>
-    (await nullIfMissing(
-      deps.store.scan(streams.orb(orb), fileSubjects.records(orb), {
-        fromSeq,
-        limit: RECORDS_PER_READ,
-        maxBytes: READ_BYTES,
-      }),
-    )) ?? { messages: [], pending: 0 };
-  for await (const messages of scanPages(read)) {
+  const page = { limit: RECORDS_PER_READ, maxBytes: READ_BYTES };
+  for await (const messages of pagesOf(deps.store, streams.orb(orb), fileSubjects.records(orb), page)) {
     for (const message of messages) {
       const record = recordIn(message)?.record;
       if (record?.asset === undefined || seen.has(record.id)) continue;

@@ -2,12 +2,13 @@
  * The state of a resumable upload: one message in the application's object store. It contains all that another process
  * needs to continue.
  */
+
 import { type Actor, accountOf } from "../access/actor.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/index.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
 import { concatBytes } from "../kernel/ids.ts";
 import { fileStream, fileSubjects } from "../store/file-subjects.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { isToken } from "../store/subjects.ts";
 import { type Append, Conflict } from "../store/types.ts";
 import type { Run } from "./object.ts";

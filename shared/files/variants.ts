@@ -9,7 +9,6 @@
 import type { LiveOrb } from "../definition/live-orb.ts";
 import { requireWhole } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
-import { nullIfMissing } from "../entry/model/index.ts";
 import { BAD_IMAGE, badImage, imagesBusy, noImages } from "../images/errors.ts";
 import { IMAGE_BYTES } from "../images/job.ts";
 import { type Frame, type Variant, variantKey } from "../images/variant.ts";
@@ -18,7 +17,7 @@ import { pause } from "../kernel/pause.ts";
 import { requireFileStorage } from "../quotas/storage.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
-import { nullOnConflict, scanPages } from "../store/pages.ts";
+import { nullIfMissing, nullOnConflict, scanPages } from "../store/pages.ts";
 import { lastToken, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
 import { contentOf } from "./download.ts";

@@ -1,14 +1,16 @@
 /** Lists the files of an application, those that were changed last first. */
+
 import type { Actor } from "../access/actor.ts";
 import { type Principal, principalIn, requireAct, requireScope } from "../access/authorize.ts";
 import { refusal } from "../access/refusals.ts";
 import type { Deps } from "../deps.ts";
 import { messagesInOrder } from "../entry/index/index.ts";
-import { nullIfMissing, type OrbContext } from "../entry/model/index.ts";
+import type { OrbContext } from "../entry/model/index.ts";
 import { mayBrowse, mayBrowseFile, requireFiles } from "../files/access.ts";
 import { accepts } from "../files/content-type.ts";
 import type { FileRecord } from "../files/record.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
 import { type FileView, fileView } from "./view.ts";
 

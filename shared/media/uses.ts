@@ -1,4 +1,5 @@
 /** Finds the entries that show a file. */
+
 import type { Principal } from "../access/authorize.ts";
 import type { CompiledField, CompiledSchema } from "../definition/compile.ts";
 import type { Deps } from "../deps.ts";
@@ -6,17 +7,16 @@ import { inBatches } from "../entry/index/index.ts";
 import {
   type EntrySnapshot,
   effective,
-  nullIfMissing,
   type OrbContext,
   parseEntry,
   schemaOf,
   visible,
   withNames,
 } from "../entry/model/index.ts";
-
 import { fieldsWith, mayBrowseUse, publishedValues } from "../files/access.ts";
 import type { FileRecord, FileUse } from "../files/record.ts";
 import { ReadBudget } from "../store/budget.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { streams, subjects } from "../store/subjects.ts";
 
 /** An entry that refers to a file in at least one of its revisions. */

@@ -1,6 +1,13 @@
 import { pause } from "../kernel/pause.ts";
 import { type RetryPolicy, retry } from "../kernel/retry.ts";
-import { Conflict, type Page, type StoredMessage } from "./types.ts";
+import {
+  Conflict,
+  type Page,
+  type ScanOptions,
+  type Store,
+  type StoredMessage,
+  StreamMissing,
+} from "./types.ts";
 
 /**
  * Maximum retries while a replica does not have the newest messages yet. There is a limit, because the missing message
@@ -27,6 +34,33 @@ export async function* scanPages(
     if (next > until || catchUps-- === 0) return;
     await pause(CATCH_UP_MS);
   }
+}
+
+/** Returns the result of a read, or null if the stream or the bucket does not exist. */
+export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
+  try {
+    return await read;
+  } catch (error) {
+    if (error instanceof StreamMissing) return null;
+    throw error;
+  }
+}
+
+/**
+ * Yields the messages of a filter in stream order, page by page. A stream that does not exist has none.
+ * @param page what each read returns at most
+ * @param range see {@link scanPages}
+ */
+export function pagesOf(
+  store: Pick<Store, "scan">,
+  stream: string,
+  filter: string,
+  page: Pick<ScanOptions, "limit" | "maxBytes">,
+  range?: { fromSeq?: number; until?: number },
+): AsyncGenerator<StoredMessage[]> {
+  const read = async (fromSeq: number) =>
+    (await nullIfMissing(store.scan(stream, filter, { ...page, fromSeq }))) ?? { messages: [], pending: 0 };
+  return scanPages(read, range);
 }
 
 /** Returns whether a write failed because another process wrote first. */

@@ -7,7 +7,7 @@ import {
   publishEntry,
   updateEntry,
 } from "../../shared/entry/index.ts";
-import { nullIfMissing } from "../../shared/entry/model/resolve.ts";
+import { nullIfMissing } from "../../shared/store/pages.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { admin, failureOf, fileOrb } from "../support/entries.ts";

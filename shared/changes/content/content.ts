@@ -1,8 +1,10 @@
 /** The list of what a change set contains: one message, which every write into the set replaces. */
+
 import { homeKey } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
 import { sha256 } from "../../kernel/ids.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import {
   type EntryAddress,
   type ModuleToken,

@@ -2,10 +2,10 @@
 
 import type { Deps } from "../../deps.ts";
 import { messagesInOrder } from "../../entry/index/index.ts";
-import { nullIfMissing, placesIn, type RevisionState, snapshotOf } from "../../entry/model/index.ts";
+import { placesIn, type RevisionState, snapshotOf } from "../../entry/model/index.ts";
 import { mapInParallel } from "../../kernel/parallel.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
-import { scanPages } from "../../store/pages.ts";
+import { nullIfMissing, scanPages } from "../../store/pages.ts";
 import { type EntryAddress, type Home, streams, subjects } from "../../store/subjects.ts";
 import { findSet } from "../record/index.ts";
 import type { Before, Item, VersionAct } from "./content.ts";

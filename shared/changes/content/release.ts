@@ -1,8 +1,8 @@
 /** Releases the files of new entries that leave a change set before it is published. */
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext, schemaOf } from "../../entry/model/index.ts";
+import { type OrbContext, schemaOf } from "../../entry/model/index.ts";
 import { releaseFiles } from "../../files/release.ts";
-import { untilWritten } from "../../store/pages.ts";
+import { nullIfMissing, untilWritten } from "../../store/pages.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { findProposal, proposedContext } from "../definition/index.ts";
 import { addressOfItem, readContent } from "./content.ts";

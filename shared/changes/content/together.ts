@@ -3,16 +3,10 @@ import { type Actor, actorId } from "../../access/actor.ts";
 import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { TogetherDestination } from "../../entry/batch/index.ts";
-import {
-  type EntrySnapshot,
-  type EntryWrite,
-  guard,
-  nullIfMissing,
-  type OrbContext,
-} from "../../entry/model/index.ts";
+import { type EntrySnapshot, type EntryWrite, guard, type OrbContext } from "../../entry/model/index.ts";
 import { newestIn, onceEach } from "../../entry/write/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
-import { isConflict } from "../../store/pages.ts";
+import { isConflict, nullIfMissing } from "../../store/pages.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, TooMuch } from "../../store/types.ts";
 import { editing } from "../record/index.ts";

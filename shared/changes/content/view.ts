@@ -2,12 +2,14 @@
  * The entries of an orb as a change set will leave them. The store that verbs read shows the pending versions instead
  * of the newest revisions, so the same verbs read and write entries with and without a set.
  */
+
 import { mayWith, type Principal, principalIn, requireOperator } from "../../access/authorize.ts";
 import { ADMINS_ONLY } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext, schemaOf, snapshotOf } from "../../entry/model/index.ts";
+import { type OrbContext, schemaOf, snapshotOf } from "../../entry/model/index.ts";
 import { encodeText } from "../../kernel/ids.ts";
 import { PAIR_BYTES, SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { ReadOptions, Store, StoredMessage } from "../../store/types.ts";
 import { definitionMovedOn } from "../definition/index.ts";

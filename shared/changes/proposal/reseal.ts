@@ -1,9 +1,8 @@
 /** After a change of the encryption keys, encrypts the client secrets in proposed definitions again. */
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing } from "../../entry/model/index.ts";
 import { type ResealedSecrets, resealDocument } from "../../orb/reseal.ts";
 import { READ_BYTES } from "../../store/budget.ts";
-import { scanPages, untilWritten } from "../../store/pages.ts";
+import { pagesOf, untilWritten } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Proposal, parseProposal } from "../definition/index.ts";
 
@@ -18,11 +17,8 @@ const PROPOSALS_PER_READ = 50;
 export async function resealProposals(deps: Deps, orb: string): Promise<ResealedSecrets> {
   const done: ResealedSecrets = { done: [], failed: [] };
   const filter = subjects.allChangeDefinitions(orb);
-  const read = async (fromSeq: number) =>
-    (await nullIfMissing(
-      deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: PROPOSALS_PER_READ, maxBytes: READ_BYTES }),
-    )) ?? { messages: [], pending: 0 };
-  for await (const proposals of scanPages(read)) {
+  const page = { limit: PROPOSALS_PER_READ, maxBytes: READ_BYTES };
+  for await (const proposals of pagesOf(deps.store, streams.orb(orb), filter, page)) {
     for (const { subject } of proposals) {
       const resealed = await untilWritten(() => resealProposal(deps, orb, subject));
       done.done.push(...resealed.done);

@@ -2,8 +2,9 @@
 import { type Actor, actorId, type Behalf, type Role, throughOf, tokenIdOf } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import { notFound } from "../../kernel/errors.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
-import { type Append, type ReadOptions, type StoredMessage, StreamMissing } from "../../store/types.ts";
+import type { Append, ReadOptions, StoredMessage } from "../../store/types.ts";
 import { nextState, type SetAct, type SetState } from "./states.ts";
 
 /** Maximum characters of the texts of a set. */
@@ -132,13 +133,8 @@ export async function findSet(
   options?: ReadOptions,
 ): Promise<ReadSet | null> {
   if (!isToken(id)) return null;
-  try {
-    const message = await store.get(streams.orb(orb), subjects.changeRecord(orb, id), options);
-    return message === null ? null : parseSet(message);
-  } catch (error) {
-    if (error instanceof StreamMissing) return null;
-    throw error;
-  }
+  const message = await nullIfMissing(store.get(streams.orb(orb), subjects.changeRecord(orb, id), options));
+  return message === null ? null : parseSet(message);
 }
 
 export const noSet = () => notFound("change", "There is no such change set.");

@@ -1,7 +1,7 @@
 import type { Deps } from "../../deps.ts";
 import { inBatches, messagesInOrder, type Part, type ScanStart } from "../../entry/index/index.ts";
-import { nullIfMissing } from "../../entry/model/index.ts";
 import { ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 

@@ -1,8 +1,9 @@
 /** Finds the change sets with open comments that mention an account. */
+
 import type { Deps } from "../../deps.ts";
 import { inBatches, messagesInOrder } from "../../entry/index/index.ts";
-import { nullIfMissing } from "../../entry/model/index.ts";
 import { ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 

@@ -1,9 +1,11 @@
 /** Reads change sets: one with what its review needs, or a list. */
+
 import type { Actor } from "../../access/actor.ts";
 import { mayWith, type Principal, principalIn } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext, snapshotOf } from "../../entry/model/index.ts";
+import { type OrbContext, snapshotOf } from "../../entry/model/index.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import {
   type ChangeSet,

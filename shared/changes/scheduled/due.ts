@@ -4,9 +4,9 @@ import { audit } from "../../access/audit.ts";
 import { actorFor } from "../../access/authenticate.ts";
 import { definitionFor, requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
-import { nullOnConflict } from "../../store/pages.ts";
+import { nullIfMissing, nullOnConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { contentOf, publishSet } from "../content/index.ts";
 import {

@@ -3,11 +3,10 @@
  * broker, so a process that starts late finds it. Several processes may run: a set is published once.
  */
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing } from "../../entry/model/index.ts";
 import { feedSubject } from "../../store/broker/index.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
 import { Keeper } from "../../store/keeper.ts";
-import { scanPages } from "../../store/pages.ts";
+import { nullIfMissing, pagesOf, scanPages } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import type { DueSet } from "../record/index.ts";
@@ -149,15 +148,9 @@ export class ScheduleKeeper extends Keeper {
   }
 
   async #readOrb(orb: string): Promise<void> {
-    const read = async (fromSeq: number) =>
-      (await nullIfMissing(
-        this.#deps.store.scan(streams.orb(orb), subjects.changesDue(orb), {
-          fromSeq,
-          limit: AT_ONCE,
-          maxBytes: SMALL_BYTES,
-        }),
-      )) ?? { messages: [], pending: 0 };
-    for await (const messages of scanPages(read)) for (const message of messages) this.#keep(message);
+    const page = { limit: AT_ONCE, maxBytes: SMALL_BYTES };
+    for await (const messages of pagesOf(this.#deps.store, streams.orb(orb), subjects.changesDue(orb), page))
+      for (const message of messages) this.#keep(message);
   }
 
   async #read(subject: string): Promise<void> {

@@ -4,9 +4,8 @@
  */
 import type { Deps } from "../../deps.ts";
 import { orbOfFiles } from "../../store/file-subjects.ts";
-import { untilWritten } from "../../store/pages.ts";
+import { nullIfMissing, untilWritten } from "../../store/pages.ts";
 import { buckets, orbOf } from "../../store/subjects.ts";
-import { StreamMissing } from "../../store/types.ts";
 import { type StreamLoss, stopsWrites } from "../live-orb.ts";
 import { recordOf, storedDefinitions } from "./live.ts";
 import { setDamaged } from "./live-record.ts";
@@ -28,11 +27,8 @@ interface LossesRecord {
 export const orbOfLoss = ({ stream }: Pick<KnownLoss, "stream">) => orbOf(stream) ?? orbOfFiles(stream);
 
 async function stored({ store }: Pick<Deps, "store">): Promise<{ losses: KnownLoss[]; revision: number }> {
-  const found = await store.kvGet(buckets.platformSettings, KEY).catch((error: unknown) => {
-    // The bucket itself may be missing, and is created by the next start.
-    if (error instanceof StreamMissing) return null;
-    throw error;
-  });
+  // The bucket itself may be missing, and is created by the next start.
+  const found = await nullIfMissing(store.kvGet(buckets.platformSettings, KEY));
   return { losses: found?.json<LossesRecord>().losses ?? [], revision: found?.revision ?? 0 };
 }
 

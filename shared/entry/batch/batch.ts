@@ -2,6 +2,7 @@
  * Writes several entries in one atomic batch: all items, or none. Each item is decided like a write of its own, with
  * the same rights, hooks, quotas and checks, but with the state that the whole batch leaves behind.
  */
+
 import type { Actor } from "../../access/actor.ts";
 import { principalIn, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
@@ -9,6 +10,7 @@ import { type AppError, type Fault, invalid, notFound } from "../../kernel/error
 import { checkRule } from "../../logic/check.ts";
 import { ofOneWrite, releaseGuess } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
@@ -18,7 +20,6 @@ import {
   type IdempotencyClaim,
   idempotencyClaim,
   LIFETIME_SECONDS,
-  nullIfMissing,
   type OrbContext,
 } from "../model/index.ts";
 import type { PinnedItems, PinnedRequest } from "../pinned/index.ts";

@@ -6,6 +6,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { inParallel, mapInParallel } from "../../kernel/parallel.ts";
 import { ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
 import { inBatches, refusedValues } from "../index/index.ts";
@@ -14,7 +15,6 @@ import {
   type EntryWrite,
   isUniqueKey,
   keySubject,
-  nullIfMissing,
   type OrbContext,
   parseEntry,
   type StoredEntry,

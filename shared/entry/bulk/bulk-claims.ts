@@ -6,10 +6,12 @@
  * The messages also tell which lines belong to an upload that has not ended: those after the last `end`. An upload that
  * does not repeat them can take them back: `take` says so before their entries are deleted, and `taken` afterwards.
  */
+
 import type { Actor } from "../../access/actor.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
@@ -17,7 +19,6 @@ import {
   type Idempotency,
   idempotencySubject,
   LIFETIME_SECONDS,
-  nullIfMissing,
   type OrbContext,
   type Replay,
 } from "../model/index.ts";

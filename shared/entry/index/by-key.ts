@@ -1,13 +1,15 @@
 /** Finds an entry by the value of a unique field instead of by its id. */
+
 import { type CompiledField, type CompiledSchema, isKey } from "../../definition/compile.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, invalidParameters } from "../../kernel/errors.ts";
 import { clip, joinNames } from "../../kernel/faults.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency } from "../../store/types.ts";
-import { isIndexed, nullIfMissing, uniqueTokens } from "../model/index.ts";
+import { isIndexed, uniqueTokens } from "../model/index.ts";
 
 /** The value of a unique field, which identifies an entry of a schema. */
 export interface EntryKey {

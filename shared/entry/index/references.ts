@@ -14,6 +14,7 @@ import { leavesOf } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import {
@@ -26,7 +27,6 @@ import {
   type LoadedEntry,
   namedEntry,
   nameOfToken,
-  nullIfMissing,
   type OrbContext,
   parseEntry,
   referenceKey,

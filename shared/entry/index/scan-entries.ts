@@ -2,9 +2,9 @@ import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
-import { scanPages } from "../../store/pages.ts";
+import { nullIfMissing, scanPages } from "../../store/pages.ts";
 import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
-import { addressIn, nullIfMissing, parseEntry, type StoredEntry } from "../model/index.ts";
+import { addressIn, parseEntry, type StoredEntry } from "../model/index.ts";
 import { ahead, inBatches } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;

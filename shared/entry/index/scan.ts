@@ -2,10 +2,11 @@
  * Reads an index of entries in order of creation. An index message may be outdated, so callers must compare it with the
  * entry.
  */
+
 import { indexBytes } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { type Home, lastToken, parsedHome, streams } from "../../store/subjects.ts";
 import type { Page, ScanOptions, Store, StoredMessage } from "../../store/types.ts";
-import { nullIfMissing } from "../model/index.ts";
 
 export interface IndexEntry extends Home {
   id: string;

@@ -8,14 +8,13 @@ import type { Deps } from "../../deps.ts";
 import { pause } from "../../kernel/pause.ts";
 import { retry } from "../../kernel/retry.ts";
 import { PAIR_BYTES } from "../../store/budget.ts";
-import { isConflict, nullOnConflict } from "../../store/pages.ts";
+import { isConflict, nullIfMissing, nullOnConflict } from "../../store/pages.ts";
 import { type EntryAddress, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
   type EntrySnapshot,
   liveCopy,
   liveCopyOf,
-  nullIfMissing,
   type RevisionState,
   type StoredSnapshot,
   snapshotOf,

@@ -3,6 +3,7 @@ import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Values } from "../../definition/validate.ts";
 import type { Deps } from "../../deps.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
@@ -16,7 +17,6 @@ import {
   liveCopyOf,
   maskValues,
   nextEdge,
-  nullIfMissing,
   ofFields,
   type Presentation,
   presentValues,

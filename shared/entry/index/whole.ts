@@ -3,12 +3,13 @@
  * MiB for each place that it reads. So in a large stream, this module counts the messages and lists their subjects,
  * which the broker keeps in memory.
  */
+
 import type { Deps } from "../../deps.ts";
 import { PerHost } from "../../kernel/bounded-map.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { type Home, lastToken, streams } from "../../store/subjects.ts";
 import { type MatchingSubjects, TooMuch } from "../../store/types.ts";
-import { nullIfMissing } from "../model/index.ts";
 import { type IndexEntry, placesOf, readPage, readPlaces } from "./scan.ts";
 
 /** Messages that one read of a small stream returns. */

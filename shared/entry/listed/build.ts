@@ -1,18 +1,11 @@
 /** Builds the live index of a schema from its entries. Entries of older versions are in no live index. */
 import { pause } from "../../kernel/pause.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
-import { nullOnConflict, scanPages } from "../../store/pages.ts";
+import { nullIfMissing, nullOnConflict, pagesOf } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT, type Store } from "../../store/types.ts";
 import { inBatches, readPage } from "../index/index.ts";
-import {
-  type Listing,
-  listingBody,
-  listingIn,
-  listingOf,
-  nullIfMissing,
-  parseEntry,
-} from "../model/index.ts";
+import { type Listing, listingBody, listingIn, listingOf, parseEntry } from "../model/index.ts";
 import { freedPages, type OrderedField } from "../ordered/index.ts";
 import { type LiveCompaction, livePagesOf, writeLiveRoot } from "./compact.ts";
 import { isOver, type ListedPlace } from "./pages.ts";
@@ -49,15 +42,9 @@ export async function readListings(
   const budget = new ReadBudget(Number.POSITIVE_INFINITY);
   const charging = budget.charging(store);
   const read = (logs: readonly string[], maxBytes: number) => charging.getMany(stream, logs, { maxBytes });
-  const page = async (from: number) =>
-    (await nullIfMissing(
-      store.scan(stream, filter, {
-        fromSeq: from,
-        limit: PLACES_PER_READ,
-        maxBytes: indexBytes(PLACES_PER_READ),
-      }),
-    )) ?? { messages: [], pending: 0 };
-  for await (const messages of scanPages(page, { fromSeq, until: newest?.seq ?? 0 })) {
+  const page = { limit: PLACES_PER_READ, maxBytes: indexBytes(PLACES_PER_READ) };
+  const range = { fromSeq, until: newest?.seq ?? 0 };
+  for await (const messages of pagesOf(store, stream, filter, page, range)) {
     const seqs = new Map<string, number>();
     for (const { subject, seq, size } of messages) if (size > 0) seqs.set(lastToken(subject), seq);
     const logs = [...seqs.keys()].map((id) => subjects.entryLog({ ...index, id }));

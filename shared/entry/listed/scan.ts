@@ -1,10 +1,12 @@
 /** Reads the live index: lists the visible entries in order of creation, and counts them. */
+
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { Again, retry, retryEach } from "../../kernel/retry.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Store, StoredMessage } from "../../store/types.ts";
 import { readPage } from "../index/index.ts";
-import { isListed, isOngoing, type Listing, nullIfMissing } from "../model/index.ts";
+import { isListed, isOngoing, type Listing } from "../model/index.ts";
 import {
   countBefore,
   type OrderedField,

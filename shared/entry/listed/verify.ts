@@ -2,10 +2,12 @@
  * Compares live indexes with the entries. An instance of an older version does not change the index when it publishes
  * or deletes an entry, for example while an update of several instances is under way.
  */
+
 import { pause } from "../../kernel/pause.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
-import { isSameListing, type Listing, listingOf, nullIfMissing, parseEntry } from "../model/index.ts";
+import { isSameListing, type Listing, listingOf, parseEntry } from "../model/index.ts";
 import type { OrderedField } from "../ordered/index.ts";
 import { readListings } from "./build.ts";
 import { isOver } from "./pages.ts";

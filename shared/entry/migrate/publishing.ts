@@ -7,6 +7,7 @@ import type { Deps } from "../../deps.ts";
 import type { Fault } from "../../kernel/errors.ts";
 import { mapInParallel } from "../../kernel/parallel.ts";
 import { indexBytes } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
 import {
@@ -23,7 +24,6 @@ import {
   namedEntry,
   nameOfToken,
   namesWithValue,
-  nullIfMissing,
   type OrbContext,
   parseKey,
   type StoredEntry,

@@ -12,7 +12,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { inParallel } from "../../kernel/parallel.ts";
 import { READ_BYTES } from "../../store/budget.ts";
-import { scanPages, untilWritten } from "../../store/pages.ts";
+import { pagesOf, untilWritten } from "../../store/pages.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import { entryKeys, publishMessages, scanEntries } from "../index/index.ts";
 import {
@@ -22,7 +22,6 @@ import {
   type LoadedEntry,
   namedEntry,
   needsReseal,
-  nullIfMissing,
   type OrbContext,
   remembered,
   resealValues,
@@ -160,11 +159,8 @@ async function rekeyVersions(deps: Deps, context: OrbContext): Promise<RekeyedVe
   const { orb } = context;
   const done: RekeyedVersions = { resealed: 0, failed: [] };
   const filter = subjects.allChangeVersions(orb);
-  const read = async (fromSeq: number) =>
-    (await nullIfMissing(
-      deps.store.scan(streams.orb(orb), filter, { fromSeq, limit: VERSIONS_PER_READ, maxBytes: READ_BYTES }),
-    )) ?? { messages: [], pending: 0 };
-  for await (const versions of scanPages(read)) {
+  const page = { limit: VERSIONS_PER_READ, maxBytes: READ_BYTES };
+  for await (const versions of pagesOf(deps.store, streams.orb(orb), filter, page)) {
     for (const { subject } of versions) {
       try {
         if (await untilWritten(() => resealVersion(deps, context, subject))) done.resealed++;

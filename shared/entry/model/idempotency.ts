@@ -10,11 +10,12 @@ import { AppError, unavailable } from "../../kernel/errors.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { canonical } from "../../kernel/json.ts";
 import { fingerprint } from "../../kernel/tags.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Append, StoredMessage } from "../../store/types.ts";
 import { hmacs } from "./index-keys.ts";
 import { withNames } from "./names.ts";
-import { addressIn, nullIfMissing, type OrbContext, schemaOf } from "./resolve.ts";
+import { addressIn, type OrbContext, schemaOf } from "./resolve.ts";
 import { type EntrySnapshot, snapshotOf } from "./snapshot.ts";
 
 export const LIFETIME_SECONDS = 86_400;

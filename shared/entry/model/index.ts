@@ -133,7 +133,6 @@ export {
   type LoadedEntry,
   loadEntry,
   loadHead,
-  nullIfMissing,
   type OrbContext,
   parseEntry,
   refuseRecords,

@@ -2,6 +2,7 @@ import type { CompiledOrb, CompiledSchema } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/index.ts";
 import type { Fence, ProposedDefinition } from "../../definition/live-orb.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import {
   type EntryAddress,
   type Home,
@@ -10,7 +11,7 @@ import {
   streams,
   subjects,
 } from "../../store/subjects.ts";
-import { type Store, type StoredMessage, StreamMissing } from "../../store/types.ts";
+import type { Store, StoredMessage } from "../../store/types.ts";
 import { type EntrySnapshot, type StoredSnapshot, snapshotOf } from "./snapshot.ts";
 
 export interface OrbContext {
@@ -81,16 +82,6 @@ export async function loadHead(
   const subject =
     schema === undefined ? subjects.anyEntryLog(orb, id) : subjects.entryLog(addressOf(schema, id));
   return nullIfMissing(deps.store.get(streams.orb(orb), subject));
-}
-
-/** Returns the result of a read, or null if the application has no stream. */
-export async function nullIfMissing<T>(read: Promise<T>): Promise<T | null> {
-  try {
-    return await read;
-  } catch (error) {
-    if (error instanceof StreamMissing) return null;
-    throw error;
-  }
 }
 
 export function schemaOf(compiled: CompiledOrb, home: Home): CompiledSchema | undefined {

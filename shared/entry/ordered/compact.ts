@@ -4,11 +4,11 @@
  * one atomic batch. The batch fails if another compaction has replaced the root since, so a compaction that runs twice
  * or crashes does no harm.
  */
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
 import { isTogether } from "../../store/whole.ts";
 import { readPage } from "../index/index.ts";
-import { nullIfMissing } from "../model/index.ts";
 import { changesOf, freedPages, type RootWriter, writeRoot } from "./changes.ts";
 import { byPage, countOf, fullest, groupsOf, overfull, settled, windowToMove } from "./levels.ts";
 import { parsedRoot } from "./open.ts";

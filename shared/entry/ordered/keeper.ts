@@ -3,14 +3,16 @@
  * changes. But a writer may stop or crash before it has moved the last ones, and the next reader would then have to read
  * them all, or do without the index.
  */
+
 import { homeKey } from "../../definition/document/index.ts";
 import { definitionFor, publishedDefinitions } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { feedSubject } from "../../store/broker/index.ts";
 import { Keeper } from "../../store/keeper.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { parsedHome, streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/index.ts";
-import { nullIfMissing, type OrbContext } from "../model/index.ts";
+import type { OrbContext } from "../model/index.ts";
 import type { OrderedField } from "./pages.ts";
 import { indexesOf } from "./remove.ts";
 import { LONG_LOG, shortenLog } from "./upkeep.ts";

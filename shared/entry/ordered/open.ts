@@ -2,15 +2,17 @@
  * Opens an index: reads its root (the list of its sorted pages) and its log (the later changes). No change between the
  * two reads is missed.
  */
+
 import { BoundedMap } from "../../kernel/bounded-map.ts";
 import { type AppError, unavailable } from "../../kernel/errors.ts";
 import { Again, type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { readNewer } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { Consistency, Page, Store, StoredMessage } from "../../store/types.ts";
 import { readPage } from "../index/index.ts";
-import { changeIn, nullIfMissing } from "../model/index.ts";
+import { changeIn } from "../model/index.ts";
 import { EMPTY, type OrderedField, type Pair, REMOVED, type Root, rootOf, type StoredRoot } from "./pages.ts";
 
 /**

@@ -5,11 +5,12 @@
  * Each step writes pages and the root (the list of runs) in one atomic batch. The batch fails if another compaction has
  * replaced the root since. So a compaction that runs twice or crashes does no harm.
  */
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, type StoredMessage } from "../../store/types.ts";
 import { isTogether } from "../../store/whole.ts";
 import { readPage } from "../index/index.ts";
-import { changeIn, nullIfMissing } from "../model/index.ts";
+import { changeIn } from "../model/index.ts";
 import { changesOf, freedPages, writeRoot } from "./changes.ts";
 import type { Compaction } from "./compact.ts";
 import { comparePairs, type Pair } from "./pages.ts";

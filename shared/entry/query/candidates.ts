@@ -1,18 +1,13 @@
 /** Query planner: decides which entries to read for a query. Uses an index if possible. */
+
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Json } from "../../definition/fields/index.ts";
 import type { Deps } from "../../deps.ts";
 import { REQUEST_ENTRIES, SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type IndexEntry, mostScattered, readPage, readWhole } from "../index/index.ts";
-import {
-  equalityToken,
-  indexKind,
-  isIndexed,
-  listedForms,
-  nullIfMissing,
-  uniqueTokens,
-} from "../model/index.ts";
+import { equalityToken, indexKind, isIndexed, listedForms, uniqueTokens } from "../model/index.ts";
 import {
   type Condition,
   isGroup,

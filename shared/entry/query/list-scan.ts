@@ -1,5 +1,6 @@
 import type { Deps } from "../../deps.ts";
 import { manyOf } from "../../store/many.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import {
   type IndexEntry,
@@ -10,7 +11,7 @@ import {
   type ScanStart,
   scanInOrder,
 } from "../index/index.ts";
-import { nullIfMissing, type Position, positionAt } from "../model/index.ts";
+import { type Position, positionAt } from "../model/index.ts";
 import type { ValueIndex } from "./candidates.ts";
 import { cut, endedEarly, fitting, type ListPage } from "./cut.ts";
 import { CHUNK, type Collection, type Listed, type Match, readMatching } from "./matching.ts";

@@ -1,13 +1,15 @@
 /** Reads entries as they were at a time in the past, from their logs. */
+
 import { normaliseInstant } from "../../definition/fields/parts/index.ts";
 import type { Deps } from "../../deps.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
 import { MOMENT_FORM } from "../../kernel/faults.ts";
 import { PAIR_BYTES, READ_BYTES, REQUEST_BYTES, type ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { type EntryAddress, type Home, streams, subjects } from "../../store/subjects.ts";
 import type { Store, StoredMessage } from "../../store/types.ts";
 import type { IndexEntry } from "../index/index.ts";
-import { addressIn, effective, nullIfMissing, type StoredSnapshot, snapshotOf } from "../model/index.ts";
+import { addressIn, effective, type StoredSnapshot, snapshotOf } from "../model/index.ts";
 import type { Places } from "../query/index.ts";
 
 const REVISIONS_PER_READ = 500;

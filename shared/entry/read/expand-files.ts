@@ -1,13 +1,15 @@
 /** Describes the files of entries for the query parameter `expand`. */
+
 import { assetRevision, type Texts, textIn } from "../../files/assets/index.ts";
 import { type FileRecord, isFileValue, recordIn } from "../../files/record.ts";
 import type { Crop, Focal } from "../../images/variant.ts";
 import type { ReadBudget } from "../../store/budget.ts";
 import { fileSubjects } from "../../store/file-subjects.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams } from "../../store/subjects.ts";
 import type { Consistency, Store } from "../../store/types.ts";
 import { inBatches } from "../index/index.ts";
-import { type Choice, nullIfMissing } from "../model/index.ts";
+import type { Choice } from "../model/index.ts";
 
 /**
  * The description of a file in a response, in addition to the value of its field. It lacks the tags, because editors

@@ -1,6 +1,7 @@
 import { may, requireMay } from "../../access/authorize.ts";
 import type { Deps } from "../../deps.ts";
 import type { ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { readsAhead } from "../../store/policy.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import {
@@ -12,7 +13,7 @@ import {
   readPage,
 } from "../index/index.ts";
 import { countLive, liveIndexOf, openLiveTended, tendPassed } from "../listed/index.ts";
-import { type Choice, nullIfMissing } from "../model/index.ts";
+import type { Choice } from "../model/index.ts";
 import type { PinnedRequest } from "../pinned/index.ts";
 import {
   type Collection,

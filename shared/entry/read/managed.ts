@@ -11,6 +11,7 @@ import {
 import type { Deps } from "../../deps.ts";
 import { type AppError, invalidParameters, notFound } from "../../kernel/errors.ts";
 import type { ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { readPage } from "../index/index.ts";
 import { liveIndexOf } from "../listed/index.ts";
@@ -20,7 +21,6 @@ import {
   type EntryView,
   effective,
   entryView,
-  nullIfMissing,
   type OrbContext,
   schemaOf,
   snapshotOf,

@@ -29,6 +29,7 @@ import { withNested } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { AppError, type Fault, notFound, revisionMismatch } from "../../kernel/errors.ts";
 import { counted } from "../../quotas/write.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { type EntryKey, entryKeys, holdsKey, repairAfterCancel } from "../index/index.ts";
@@ -43,7 +44,6 @@ import {
   type LoadedEntry,
   loadHead,
   namedEntry,
-  nullIfMissing,
   type OrbContext,
   parseEntry,
   refuseRecords,

@@ -2,9 +2,9 @@
 
 import { type LiveSummary, liveOrb, type QueueSummary, summaryOf } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing } from "../../entry/model/index.ts";
 import { inParallel } from "../../kernel/parallel.ts";
 import { READ_BYTES, SMALL_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
 import { isHooked } from "./events.ts";
 import { workerState } from "./list.ts";

@@ -1,12 +1,13 @@
 /** Lists the schedules of an application: when each was due last, how that ended, and when it is due next. */
+
 import type { Actor } from "../../access/actor.ts";
 import { requireOperator } from "../../access/authorize.ts";
 import { CRON_DEFAULT_ZONE, type ScheduleDefinition } from "../../definition/document/index.ts";
 import { exists, liveOrb, orbHead } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
-import { nullIfMissing } from "../../entry/model/index.ts";
 import { notFound } from "../../kernel/errors.ts";
 import { READ_BYTES } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { nextDue } from "./due.ts";
 import type { DeliveryStatus } from "./list.ts";

@@ -21,7 +21,6 @@ import {
   maskValues,
   messagesOf,
   namedEntry,
-  nullIfMissing,
   parseEntry,
   readableIn,
   remembered,
@@ -36,6 +35,7 @@ import { invalid } from "../../kernel/errors.ts";
 import { derivedId } from "../../kernel/ids.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
 import { counted } from "../../quotas/write.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 
 export type SettingsScope = "user" | "application";

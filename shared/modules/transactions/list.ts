@@ -16,7 +16,6 @@ import {
 import {
   addressOf,
   type EntrySnapshot,
-  nullIfMissing,
   positionAt,
   readableIn,
   readCursor,
@@ -28,6 +27,7 @@ import { PAGE_SIZE } from "../../entry/query/index.ts";
 import { type LocalHandler, schemaOf, TARGET_INPUT } from "../../handlers/contract/index.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { READ_BYTES, ReadBudget } from "../../store/budget.ts";
+import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Store } from "../../store/types.ts";
 import { RECORD, type RecordView, recordView } from "./schema.ts";

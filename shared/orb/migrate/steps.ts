@@ -7,10 +7,10 @@ import type { StoredNames } from "../../definition/names/index.ts";
 import type { Retired } from "../../definition/retired.ts";
 import type { Deps } from "../../deps.ts";
 import { examineSplit, Join, type LossyEntries, Split, type StepOf } from "../../entry/migrate/index.ts";
-import { nullIfMissing, type OrbContext } from "../../entry/model/index.ts";
+import type { OrbContext } from "../../entry/model/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
-import { scanPages } from "../../store/pages.ts";
+import { nullIfMissing, scanPages } from "../../store/pages.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
 
