@@ -1,6 +1,5 @@
 /** Acknowledged writes are kept: clients write through the HTTP API while the system below fails. */
 
-import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout as delay } from "node:timers/promises";
 import { expect, test } from "vitest";
@@ -47,31 +46,14 @@ test("keeps acknowledged writes when the broker is down for three seconds", asyn
   await writers.expectKept();
 });
 
-/** Returns the workerd processes of this test, which serve the functions. */
-function runtimes(): number[] {
-  return readdirSync("/proc")
-    .filter((name) => /^\d+$/.test(name))
-    .filter((pid) => {
-      try {
-        const parent = /^PPid:\s+(\d+)$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1];
-        return (
-          Number(parent) === process.pid && readFileSync(`/proc/${pid}/cmdline`, "utf8").includes("workerd")
-        );
-      } catch {
-        return false;
-      }
-    })
-    .map(Number);
-}
-
 test("keeps acknowledged writes when workerd is killed twice and restarted", async () => {
   await using platform = await startPlatform();
   const writers = new Writers(platform);
   await writers.start(6);
   for (let kill = 0; kill < 2; kill++) {
     await writers.more(6);
-    await expect.poll(runtimes).toHaveLength(1);
-    for (const pid of runtimes()) process.kill(pid, "SIGKILL");
+    await expect.poll(() => platform.runtimes()).toHaveLength(1);
+    for (const pid of platform.runtimes()) process.kill(pid, "SIGKILL");
     await writers.met(0);
   }
   await writers.more(6);

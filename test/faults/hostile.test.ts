@@ -3,7 +3,7 @@
 import { readFileSync } from "node:fs";
 import fc from "fast-check";
 import { beforeAll, describe, expect, test } from "vitest";
-import { childrenOf, memoryMiB } from "../../scripts/bench/measure.ts";
+import { memoryMiB } from "../../scripts/bench/measure.ts";
 import { admin, adminToken, call, signIn } from "../support/auth.ts";
 import { describedWhole } from "../support/described.ts";
 import { asText, headerValue, json, mutated, safeEncode, segment, text } from "../support/hostile.ts";
@@ -311,7 +311,7 @@ test("answers names of 5,000 characters in any path with a client error", async 
 
 test("hostile requests grow the memory of the runtime by less than 200 MiB", async () => {
   // The first fuzz has warmed up the process. Garbage varies by about 60 MiB.
-  const [runtime] = childrenOf(process.pid, /workerd/);
+  const [runtime] = platform.runtimes();
   const before = memoryMiB(runtime);
   expect(before).toBeGreaterThan(0);
   const seen = await fuzz();

@@ -1,4 +1,5 @@
 import { connect } from "nats";
+import { childrenOf } from "../../scripts/bench/measure.ts";
 import { type Environment, readSettings } from "../../scripts/config/settings.ts";
 import {
   lastingBroker,
@@ -23,6 +24,8 @@ export interface TestPlatform extends Platform {
   readonly logs: string[];
   /** `http://localhost:<port>`, for requests and browsers. */
   readonly origin: string;
+  /** Process ids of workerd that serve this platform. Other platforms of the worker have processes of their own. */
+  runtimes(): number[];
   /** A store with the provisioning user's rights, closed together with the platform. */
   store(): LookingStore;
   /** A store with all rights, closed together with the platform. */
@@ -102,6 +105,8 @@ export async function startPlatform(options: TestPlatformOptions = {}): Promise<
     ...platform,
     logs,
     origin: platform.settings.publicUrl,
+    runtimes: () =>
+      childrenOf(process.pid, new RegExp(`workerd.*entry=[\\d.]+:${platform.settings.port}\\D`)),
     store: () => open(platform.brokerAccess),
     operatorStore: (more) => open(platform.operatorAccess, more),
     release: async () => {

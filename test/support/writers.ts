@@ -56,6 +56,8 @@ export class Writers {
   #token = "";
   #stopped = false;
   #running: Promise<void>[] = [];
+  /** Why a writer ended, which ends the test too. */
+  #failure: Error | undefined;
 
   /** @param body text of every entry, which determines the message size */
   constructor(platform: TestPlatform, body = "") {
@@ -69,24 +71,34 @@ export class Writers {
     this.#token = token;
     expect((await call(this.#platform, "POST", "/api/admin/orbs", { token, body: ORB })).status).toBe(201);
     expect((await call(this.#platform, "POST", "/api/admin/orbs/kept/publish", { token })).status).toBe(200);
-    this.#running = Array.from({ length: count }, (_, n) => this.#write(n));
+    this.#running = Array.from({ length: count }, (_, n) =>
+      this.#write(n).catch((error: Error) => {
+        this.#failure ??= error;
+      }),
+    );
   }
 
   /** Waits until the writers have stored as many further entries. */
   async more(count: number): Promise<void> {
     const known = this.acknowledged.length;
-    await until(() => this.acknowledged.length >= known + count);
+    await this.#until(() => this.acknowledged.length >= known + count);
   }
 
   /** Waits until a response had this status. */
   async met(status: number): Promise<void> {
-    await until(() => this.seen.some((one) => one.status === status));
+    await this.#until(() => this.seen.some((one) => one.status === status));
+  }
+
+  async #until(holds: () => boolean): Promise<void> {
+    await until(() => this.#failure !== undefined || holds());
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** Stops after the requests in progress have ended. */
   async stop(): Promise<void> {
     this.#stopped = true;
     await Promise.all(this.#running);
+    if (this.#failure !== undefined) throw this.#failure;
   }
 
   /** Number of responses by status; 0 counts broken connections. */
