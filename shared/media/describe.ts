@@ -157,6 +157,12 @@ const READERS_SEE = ["alt", "caption", "focal", "crop"] as const;
 
 const needsText = ({ definition }: CompiledField) => definition.altRequired === true;
 
+/** Returns who changes a description, and when. */
+export const stampOf = (deps: Pick<Deps, "clock">, actor: Actor) => ({
+  by: accountOf(actor),
+  at: new Date(deps.clock.now()).toISOString(),
+});
+
 /** Changes the description of a file. @param patch a JSON Merge Patch */
 export async function updateFile(
   deps: Deps,
@@ -171,11 +177,10 @@ export async function updateFile(
     const isImage = record.image !== undefined;
     const change = fileChange(patch, record.asset, compiled.languages, isImage);
     await checkPublished(deps, actor, context, record, change.asset);
-    const by = { by: accountOf(actor), at: new Date(deps.clock.now()).toISOString() };
     const next: FileRecord = {
       ...record,
       ...(change.name === undefined ? {} : { name: safeName(change.name) }),
-      asset: nextAsset(record.asset, change.asset, by),
+      asset: nextAsset(record.asset, change.asset, stampOf(deps, actor)),
     };
     await storeRecord(deps, orb, next, seq);
     return fileView(orb, next);

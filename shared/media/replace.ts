@@ -1,5 +1,5 @@
 /** Replaces a file by another one in all entries, in one atomic write. */
-import { type Actor, accountOf } from "../access/actor.ts";
+import type { Actor } from "../access/actor.ts";
 import type { Values } from "../definition/validate.ts";
 import { leavesOf, replaceLeaves } from "../definition/walk.ts";
 import type { Deps } from "../deps.ts";
@@ -11,7 +11,7 @@ import { type FileRecord, isFileValue, readRecord, UNUSED_SECONDS } from "../fil
 import { AppError, invalid } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
 import { nullOnConflict } from "../store/pages.ts";
-import { changeableFile, changing, type FileTarget, storeRecord } from "./describe.ts";
+import { changeableFile, changing, type FileTarget, stampOf, storeRecord } from "./describe.ts";
 import { type FileUser, type FoundUser, usersOf } from "./uses.ts";
 import { type FileView, fileView } from "./view.ts";
 
@@ -85,11 +85,6 @@ async function inherit(
     await nullOnConflict(storeRecord(deps, orb, record, found.seq, isUnused ? UNUSED_SECONDS : undefined));
   };
 }
-
-const stampOf = (deps: Deps, actor: Actor) => ({
-  by: accountOf(actor),
-  at: new Date(deps.clock.now()).toISOString(),
-});
 
 async function writeAll(
   deps: Deps,
