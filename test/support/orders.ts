@@ -9,6 +9,7 @@ import { expect } from "vitest";
 import { call } from "./auth.ts";
 import { tempDir } from "./broker.ts";
 import { GO_ENV, has } from "./lacking.ts";
+import { pythonEnvironment } from "./python.ts";
 
 /** Runs a program and returns its output. */
 export const run = promisify(execFile);
@@ -87,12 +88,7 @@ let go: Promise<string> | undefined;
 
 /** Installs the broker's client for Python, once for each test file. @returns the path of an interpreter that has it */
 export function pythonClient(): Promise<string> {
-  python ??= (async () => {
-    const dir = tempDir("python");
-    await run("python3", ["-m", "venv", "venv"], { cwd: dir });
-    await run("venv/bin/pip", ["install", "--quiet", "nats-py"], { cwd: dir });
-    return join(dir, "venv/bin/python");
-  })();
+  python ??= pythonEnvironment(tempDir("python"), ["nats-py"]).then((programs) => join(programs, "python"));
   return python;
 }
 

@@ -10,6 +10,28 @@ import { missingPython } from "./lacking.ts";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const run = promisify(execFile);
 
+const options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary=:all:"];
+
+/**
+ * Creates a virtual environment and installs packages there. Copying pip into each environment would take more of the
+ * processor than most packages, so the machine's own installs them if it can.
+ * @param what words for `pip install`
+ * @returns the folder of the programs
+ */
+export async function pythonEnvironment(target: string, what: readonly string[]): Promise<string> {
+  const programs = join(target, "bin");
+  const python = join(programs, "python");
+  await run("python3", ["-m", "venv", "--without-pip", target]);
+  try {
+    // Versions of pip before 22.3 do not know this option.
+    await run("python3", ["-m", "pip", "--python", python, "install", ...options, ...what]);
+  } catch {
+    await run("python3", ["-m", "venv", target]);
+    await run(python, ["-m", "pip", "install", ...options, ...what]);
+  }
+  return programs;
+}
+
 /**
  * Returns the folder of the programs. Installs them if the required versions are not there yet.
  * @param name of the folder below `.data`
@@ -18,17 +40,14 @@ const run = promisify(execFile);
 export async function pythonTools(name: string, requirements: string): Promise<string> {
   const versions = createHash("sha256").update(readFileSync(requirements)).digest("hex").slice(0, 12);
   const target = join(root, ".data", `${name}-${versions}`);
-  const programs = join(target, "bin");
   // This file is written last. If it is missing, an installation was interrupted and is repeated.
   const installed = join(target, "installed");
-  if (existsSync(installed)) return programs;
+  if (existsSync(installed)) return join(target, "bin");
   const missing = missingPython();
   if (missing !== undefined) throw new Error(missing);
   mkdirSync(join(root, ".data"), { recursive: true });
   rmSync(target, { recursive: true, force: true });
-  await run("python3", ["-m", "venv", target]);
-  const options = ["--quiet", "--disable-pip-version-check", "--no-compile", "--only-binary=:all:"];
-  await run(join(programs, "python"), ["-m", "pip", "install", ...options, "-r", requirements]);
+  const programs = await pythonEnvironment(target, ["-r", requirements]);
   writeFileSync(installed, "");
   return programs;
 }
