@@ -63,9 +63,9 @@ test("files of public corpora are refused, or decoded in the memory that their h
   const python = join(programs, "python");
   const all = [...(await pngSuite(python)), ...(await pillowFiles(python))];
   expect(all.length).toBeGreaterThan(600);
-  // Each run decodes another third, because all files take half a minute. TEST_SEED=-1 decodes all.
+  // Each run decodes other files, because all of them take half a minute. TEST_SEED=-1 decodes all.
   const seed = testSeed();
-  const images = all.filter((_, index) => seed < 0 || (index + seed) % 3 === 0);
+  const images = all.filter((_, index) => seed < 0 || (index + seed) % 8 === 0);
   const counts: Record<string, number> = {};
   for (const [name, image] of images) {
     const { code, memory } = await outcomeOf(image);
