@@ -262,28 +262,30 @@ async function runAll(commands: readonly (readonly [string, readonly string[]])[
     expect([authorization, body]).toEqual([undefined, ""]);
 }
 
-/** The answer that every command gets in each run: each has its own use of names and texts. */
-const ALWAYS = "names that are paths, and escape sequences";
+/** The answer that half of the commands get in each run: each has its own use of names and texts. */
+const SEEN_BY_MORE = "names that are paths, and escape sequences";
 
 /**
- * Returns a sixth of the commands. Each run chooses another sixth, and each command gets a sixth of the answers.
- * Commands share the reader of answers, so a defect there fails in each sixth. TEST_SEED=-1 returns all commands.
+ * Returns every so many commands. Each run chooses others. Commands share the reader of answers, so a defect there
+ * fails with any of them. TEST_SEED=-1 returns all commands.
+ * @param parts how many runs it takes at least until each command was chosen
  */
-function sixth(index: number, all: readonly (readonly [string, readonly string[]])[]) {
+function oneOf(parts: number, index: number, all = Object.entries(COMMANDS)) {
   const seed = testSeed();
-  return all.filter((_, at) => seed < 0 || (at + index + seed) % 6 === 0);
+  return all.filter((_, at) => seed < 0 || (at + index + seed) % parts === 0);
 }
 
 test.each(Object.entries(ANSWERS).map(([name, how], index) => [name, how, index] as const))(
   "no command is harmed by %s",
   async (name, how, index) => {
     answer = how;
-    const all = Object.entries(COMMANDS);
-    await runAll(name === ALWAYS ? all : sixth(index, all));
+    await runAll(oneOf(name === SEEN_BY_MORE ? 2 : 12, index));
   },
   240_000,
 );
 
+/** Commands that read answers to their end. */
+const READING = Object.entries(COMMANDS).filter(([name]) => !/^init|download/.test(name));
 const WITHOUT_END = [
   ["application/json", " "],
   // What marks the end of a part in answers that commands read in parts.
@@ -311,8 +313,7 @@ test.each(WITHOUT_END)(
   "an answer of the type %s without end ends every command",
   async (type, text) => {
     answer = endless(type, "[", text);
-    const reading = Object.entries(COMMANDS).filter(([name]) => !/^init|download/.test(name));
-    await runAll(sixth(0, reading));
+    await runAll(oneOf(12, 0, READING));
   },
   240_000,
 );
@@ -323,12 +324,7 @@ test("a small answer that unpacks to a large one ends every command", async () =
     response.writeHead(200, { "content-type": "application/json", "content-encoding": "gzip" });
     response.end(packed);
   };
-  await runAll(
-    sixth(
-      0,
-      Object.entries(COMMANDS).filter(([name]) => !/^init|download/.test(name)),
-    ),
-  );
+  await runAll(oneOf(12, 0, READING));
 }, 240_000);
 
 /** What `GET /api/discovery` answers for the collection of the commands above. */
