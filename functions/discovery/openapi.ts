@@ -51,6 +51,7 @@ const TAGS = [
     description: "Entries of orbs on the management API, including drafts and all revisions.",
   },
   { name: "Entries: many at once", description: "Writes of many entries in one request." },
+  { name: "Entries: searches", description: "Entries of all schemas, by their words." },
   { name: "Change sets", description: "Changes of many entries that are published together." },
   { name: "Change sets, review", description: "Approvals, rejections and comments." },
   { name: "Files", description: "The library of files: their descriptions, replacement and deletion." },

@@ -18,7 +18,9 @@ import {
   hidesBatch,
   hidesChanges,
   hidesMcp,
+  hidesSearch,
   MCP_SEGMENT,
+  SEARCH_SEGMENT,
 } from "../../shared/orb/routes.ts";
 import { PATHS } from "../runtime/definition-parts.ts";
 import { describeHandlers, type Handlers } from "./calls.ts";
@@ -115,6 +117,7 @@ function furtherTags(live: LiveOrb): string[][] {
     ...(live.compiled.handlers.size === 0 ? [] : [["handlers", "Handlers of services."]]),
     ["agents", "Tools of the Model Context Protocol."],
     ...(hasBatch(live) ? [["batches", "Several entries in one request."]] : []),
+    ...(hasSearch(live) ? [["searches", "Entries of all schemas, by their words."]] : []),
     ...(hasChanges(live)
       ? [
           ["change sets", "Changes of many entries that are published together."],
@@ -187,6 +190,11 @@ function hasBatch({ compiled }: LiveOrb): boolean {
   return !hidesBatch(compiled) && hasEntryRoutes(compiled);
 }
 
+/** Returns whether the application has the route that searches all schemas. */
+function hasSearch({ compiled }: LiveOrb): boolean {
+  return !hidesSearch(compiled) && hasEntryRoutes(compiled);
+}
+
 /** Returns whether the application has the routes for change sets. */
 function hasChanges({ compiled }: LiveOrb): boolean {
   return !hidesChanges(compiled) && hasEntryRoutes(compiled);
@@ -197,6 +205,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   if (tail === "/signin") return true;
   if (tail === `/${MCP_SEGMENT}`) return !hidesMcp(live.compiled);
   if (tail === `/${BATCH_SEGMENT}`) return hasBatch(live);
+  if (tail === `/${SEARCH_SEGMENT}`) return hasSearch(live);
   if (tail.split("/")[1] === CHANGES_SEGMENT) return hasChanges(live);
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";

@@ -38,6 +38,8 @@ const ELSEWHERE =
 export const NO_SHAPE = {
   handler:
     "Orb-Definition has no meaning for a handler: its service decides what it takes and answers, whatever the orb's definition is. Send the call without the header.",
+  search:
+    "Orb-Definition has no meaning for a search of all schemas, which shows pieces of texts. Search the list of one schema with it.",
   stream:
     "Orb-Definition has no meaning for a stream, which sends the same messages to all readers. Follow a list with live=sse, which takes the header.",
 } as const;

@@ -10,6 +10,7 @@ import { VERSION } from "../../shared/kernel/version.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
 import { addChangeTools, VALUES } from "./changes.ts";
 import { type ToolResult, ToolServer } from "./protocol.ts";
+import { addSearchTool } from "./search.ts";
 
 /** Maximum characters of a tool's result. A longer result would use too much of the model's context window. */
 const RESULT_LIMIT = 50_000;
@@ -174,12 +175,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     {
       description:
         'Lists entries. filter: {"price":{"gte":10},"state":"open"}; operators eq, ne, in, gt, gte, lt, lte, contains, startsWith, null. Groups: {"or":[{"state":"open"},{"price":{"gte":10}}],"not":{"state":"done"}}. A page can be shorter than limit: follow nextCursor.',
-      inputSchema: z.strictObject({
-        ...inCollection,
-        ...LISTING,
-        change,
-        ...place,
-      }),
+      inputSchema: z.strictObject({ ...inCollection, ...LISTING, change, ...place }),
       annotations: { readOnlyHint: true },
     },
     ({ limit, ...input }) => answer(() => entriesOf(input).list(listed(input, limit) as never)),
@@ -241,6 +237,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     },
     (input) => answer(() => entriesOf(input).publish({ id: input.id, revision: input.revision }, MARKDOWN)),
   );
+  addSearchTool({ server, transport, inOrb, paging: LISTING, change, idOf, answer });
   addChangeTools({ server, transport, inOrb, inCollection, place, id, idOf, answer });
   server.registerTool(
     "entry_history",

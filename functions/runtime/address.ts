@@ -2,7 +2,7 @@
 import type { CompiledModule, CompiledOrb, CompiledSchema } from "../../shared/definition/compile.ts";
 import { AppError, notFound } from "../../shared/kernel/errors.ts";
 import { joinNames } from "../../shared/kernel/faults.ts";
-import { BATCH_SEGMENT, hidesBatch } from "../../shared/orb/routes.ts";
+import { BATCH_SEGMENT, hidesBatch, hidesSearch, SEARCH_SEGMENT } from "../../shared/orb/routes.ts";
 import { noRouteDetail } from "../http/problem.ts";
 
 /** The operations that change the status of an entry. */
@@ -25,7 +25,11 @@ export type AddressKind = keyof Places;
  * The target of a URL. For a handler, `above` is the number of path segments up to and including the handler's name.
  * An HTTP handler receives the remaining segments as its path.
  */
-export type Address = { kind: "handler"; name: string; above: number } | { kind: "batch" } | EntryAddress;
+export type Address =
+  | { kind: "handler"; name: string; above: number }
+  | { kind: "batch" }
+  | { kind: "search" }
+  | EntryAddress;
 export type EntryAddress = {
   [K in AddressKind]: { kind: K; schema: CompiledSchema } & Places[K];
 }[AddressKind];
@@ -125,6 +129,7 @@ export function addressOf(compiled: CompiledOrb, segments: readonly string[]): A
     return handler;
   }
   if (first === BATCH_SEGMENT && rest.length === 0 && !hidesBatch(compiled)) return { kind: "batch" };
+  if (first === SEARCH_SEGMENT && rest.length === 0 && !hidesSearch(compiled)) return { kind: "search" };
   const handler = isModulePath(compiled, segments) ? undefined : handlerAt(compiled, segments, 0);
   if (handler !== undefined) return handler;
   if (segments.includes("")) throw nothing(noRouteDetail(segments.join("/")));

@@ -40,6 +40,7 @@ import type { Operation } from "./operation.ts";
 import { managedOnly, methodsOf, operationAt, operations } from "./operations.ts";
 import { pinnedAddress } from "./pinned.ts";
 import { type EntryRequest, ManagedRequest, OrbRequest } from "./request.ts";
+import { SEARCH_PATH, searchOrb, searchRoute } from "./search.ts";
 
 /** Returns the decoded segments of the path below `/api/{orbId}/`. */
 function segmentsOf(c: Context<AppEnv>): string[] {
@@ -241,6 +242,10 @@ async function answerBy(
     c.set("route", BATCH_PATH);
     return callBatch(c, live, await caller(usesAccess));
   }
+  if (address.kind === "search") {
+    c.set("route", SEARCH_PATH);
+    return searchOrb(c, live, await caller(usesAccess));
+  }
   c.set("route", address.kind === "handler" ? HANDLER_PATH : PATHS[address.kind]);
   if (address.kind === "handler") return callHandler(c, live, await caller(usesAccess), address);
   const move = address.kind === "operation" ? address.operation : undefined;
@@ -311,7 +316,7 @@ export function runtimeRoutes() {
   const onEntries = Object.values(operations).map(({ route }) => route);
   for (const definition of library.router.openAPIRegistry.definitions)
     if (definition.type === "route") router.openAPIRegistry.registerPath(definition.route);
-  for (const definition of [callRoute, batchRoute, ...described, ...onEntries])
+  for (const definition of [callRoute, batchRoute, searchRoute, ...described, ...onEntries])
     router.openAPIRegistry.registerPath(definition);
   router.all("/api/:orbId/*", (c) => {
     const segments = segmentsOf(c);

@@ -63,6 +63,7 @@ import { getStored, listStored } from "./managed.ts";
 import { managedOperation, type Operation, operation, type Row } from "./operation.ts";
 import { get, list } from "./read.ts";
 import { revision, revisions } from "./revisions.ts";
+import { searchStored } from "./search.ts";
 import { create, moving, remove, removeMany, revert, update, updateMany, type Verb } from "./write.ts";
 
 const PUT =
@@ -380,6 +381,7 @@ export const managedOnly = [
     problems: [400, 401, 403, 404],
     serve: rekey,
   }),
+  managedOperation("entries.read", "/search", searchStored),
   managedOperation("entries.read", "/activity", {
     method: "get",
     operationId: "listEntryChanges",

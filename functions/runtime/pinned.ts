@@ -42,6 +42,8 @@ export async function pinnedAddress(
   const orb = await pinnedOrb(deps, live, revision);
   const address = addressOf(orb.compiled, segments);
   if (address.kind === "handler") return { address: handlerNow(c, live, segments) };
+  if (address.kind === "search")
+    throw definitionOf(c) === undefined ? pinnedRefusal(revision) : refuseDefinition(NO_SHAPE.search);
   showShape(c, live, orb);
   if (address.kind === "batch") return { address };
   const schema = live.compiled.byHome.get(homeKey(address.schema.home));

@@ -15,6 +15,7 @@ import { dev, types } from "./generate.ts";
 import { migrate, SYSTEMS } from "./migrate/migrate.ts";
 import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
+import { searchEntries } from "./search.ts";
 import { downloadFile, linkFile, uploadFile } from "./stored-files.ts";
 import { listUsed } from "./used.ts";
 import { verify } from "./verify.ts";
@@ -315,6 +316,20 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
         (args) => run(args, (context) => linkFile(context, args)),
       )
       .demandCommand(1, "Name a command: upload, download or link."),
+  )
+  .command(
+    "search <orb> <text>",
+    "Search the entries of all collections for words",
+    (y) =>
+      y
+        .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
+        .positional("text", { type: "string", demandOption: true, describe: "Words, or the id of an entry" })
+        .option("limit", { type: "number", default: 20, describe: "How many" })
+        .option("draft", { type: "boolean", default: false, describe: "Search the newest drafts" })
+        .option("locale", { type: "string", describe: "Language; all languages if missing" })
+        .option("change", { type: "string", describe: "Id of a change set: shows what it will leave" }),
+    (args) =>
+      run(args, (context) => searchEntries(context, { ...args, locale: args.locale, change: args.change })),
   )
   .command(
     "call <orb> <handler> [input]",

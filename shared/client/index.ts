@@ -3,6 +3,7 @@ import { type BatchItem, type BatchOptions, type BatchWritten, sendBatch } from 
 import { type Changes, type ChangeTarget, changesOf, transportIn } from "./changes.ts";
 import { collection } from "./collection.ts";
 import { type Files, filesOf } from "./files.ts";
+import { type FoundEntries, type SearchOptions, searchOrb } from "./found.ts";
 import type { Collection } from "./methods.ts";
 import type { Wish } from "./options.ts";
 import { ceremony, type RegisterOptions, type SignInOptions } from "./passkey.ts";
@@ -44,6 +45,7 @@ export type {
   UploadedFile,
   UploadOptions,
 } from "./files.ts";
+export type { FoundEntries, FoundEntry, SearchOptions } from "./found.ts";
 export type { LiveHandlers, LiveOptions, LiveStatus } from "./live.ts";
 export type { Collection, RevisionPage } from "./methods.ts";
 export type { AggregateOptions, GetOptions, ListOptions, RevisionListOptions } from "./options.ts";
@@ -67,8 +69,13 @@ interface HandlerOptions extends CallOptions {
   idempotencyKey?: string;
 }
 
-/** Writes several entries at once. */
+/** Works with the entries of several schemas. */
 interface Together<O extends OrbTypes> {
+  /**
+   * Searches the entries of all schemas, best matches first. The last word of the text may be the beginning of a word.
+   * Always has the shape of the current definition.
+   */
+  search(text: string, options?: SearchOptions): Promise<FoundEntries>;
   /**
    * Creates, changes and deletes up to 200 entries in one atomic write: all of them, or none. The response has one
    * member for each item. The platform repeats a batch that meets other writes, so the caller need not.
@@ -137,10 +144,16 @@ export interface Client<All, D extends Mode> {
 }
 
 /**
- * Returns the collections of an orb, and what writes into several of them.
+ * Returns the collections of an orb, and what works with several of them.
+ * @param unpinned the transport without a revision of the definition
  * @param base URL path of the orb
  */
-function collectionsOf(transport: Transport, base: string, defaults: Wish): Record<string, unknown> {
+function collectionsOf(
+  transport: Transport,
+  unpinned: Transport,
+  base: string,
+  defaults: Wish,
+): Record<string, unknown> {
   // With a proxy, the client need not request the application's definition to know the names of its modules.
   const byName = (make: (name: string) => unknown) =>
     new Proxy(Object.create(null) as Record<string, unknown>, {
@@ -156,11 +169,17 @@ function collectionsOf(transport: Transport, base: string, defaults: Wish): Reco
       collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
     ),
   );
-  // An older orb can have a module `batch`. Then this function has its collections too.
-  const older = orbs.batch;
-  const batch = (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
-    sendBatch(transport, base, defaults, items, options);
-  orbs.batch = new Proxy(batch, { get: (_, name) => Reflect.get(Object(older), name) });
+  // An older orb can have a module `batch` or `search`. Then the function has its collections too.
+  const withModule = (name: "batch" | "search", act: object) => {
+    const older = orbs[name];
+    orbs[name] = new Proxy(act, { get: (_, member) => Reflect.get(Object(older), member) });
+  };
+  withModule("batch", (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
+    sendBatch(transport, base, defaults, items, options),
+  );
+  withModule("search", (text: string, options?: SearchOptions) =>
+    searchOrb(unpinned, base, text, { ...defaults, ...options }),
+  );
   return orbs;
 }
 
@@ -180,14 +199,15 @@ function orbClient(transport: Transport, orb: string, defaults: Wish, revision: 
     });
     return (await response.json()) as unknown;
   };
-  const orbs = collectionsOf(pinned, base, defaults);
+  const orbs = collectionsOf(pinned, transport, base, defaults);
   // No module can have the id `call`, because it is reserved. So this property hides no module.
   orbs.call = call;
   // An older orb can have a module `changes`. Then this object has its collections too.
   const older = orbs.changes;
   const changes = {
     ...changesOf(transport, base),
-    in: (target: ChangeTarget) => collectionsOf(transportIn(pinned, target), base, defaults),
+    in: (target: ChangeTarget) =>
+      collectionsOf(transportIn(pinned, target), transportIn(transport, target), base, defaults),
   };
   orbs.changes = new Proxy(changes, {
     get: (own, name) => Reflect.get(own, name) ?? Reflect.get(Object(older), name),

@@ -39,6 +39,14 @@ export function hidesBatch({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(BATCH_SEGMENT) || handlers.has(BATCH_SEGMENT);
 }
 
+/** Path segment of the route that searches all schemas. */
+export const SEARCH_SEGMENT = "search";
+
+/** Returns whether a module or handler of the application is named `search`. Its path then replaces that route. */
+export function hidesSearch({ modules, handlers }: CompiledOrb): boolean {
+  return modules.has(SEARCH_SEGMENT) || handlers.has(SEARCH_SEGMENT);
+}
+
 /** Returns whether the application has entries that the platform serves over HTTP. */
 export function hasEntryRoutes({ modules }: CompiledOrb): boolean {
   return [...modules.values()].some(({ routed }) => routed);
@@ -111,6 +119,7 @@ function routesOf(live: LiveOrb, known: ReadonlyMap<string, Handler | undefined>
     ...handlerRoutes(live.compiled, known),
     ...mcpRoutes(live.compiled),
     ...batchRoutes(live.compiled),
+    ...searchRoutes(live.compiled),
     ...changeRoutes(live.compiled),
     ...[...live.compiled.modules.values()]
       .filter((module) => module.routed)
@@ -128,6 +137,12 @@ function batchRoutes(orb: CompiledOrb): ActiveRoute[] {
   const path = `/api/${orb.id}/${BATCH_SEGMENT}`;
   const route = { method: "POST", path, orb: orb.id, origin: "crud", role: "public" } as const;
   return hidesBatch(orb) || !hasEntryRoutes(orb) ? [] : [route];
+}
+
+function searchRoutes(orb: CompiledOrb): ActiveRoute[] {
+  const path = `/api/${orb.id}/${SEARCH_SEGMENT}`;
+  const route = { method: "GET", path, orb: orb.id, origin: "crud", role: "public" } as const;
+  return hidesSearch(orb) || !hasEntryRoutes(orb) ? [] : [route];
 }
 
 /** The routes for change sets, below their segment. */

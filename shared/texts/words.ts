@@ -6,8 +6,9 @@ export const MOST_WORDS = 2_000;
 const WORD_LENGTH = 40;
 
 /** Accents, vowel points of Hebrew and Arabic, soft hyphens and zero-width characters. A search ignores them. */
-const MARKS =
-  /[\u0300-\u036f\u0483-\u0487\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u00ad\u200b-\u200d]+/g;
+export const MARK =
+  "\\u0300-\\u036f\\u0483-\\u0487\\u0591-\\u05c7\\u0610-\\u061a\\u064b-\\u065f\\u0670\\u00ad\\u200b-\\u200d";
+const MARKS = new RegExp(`[${MARK}]+`, "g");
 /** Letters that a search treats like other letters, although Unicode does not decompose them. */
 const LETTERS: Readonly<Record<string, string>> = {
   ß: "ss",
@@ -25,7 +26,8 @@ const LETTER = /[ßæœøđðłıþς]/g;
 const ASCII = /^[ -~\s]*$/;
 
 /** Scripts that are written without spaces between words. */
-const DENSE = "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}ー]";
+export const DENSE =
+  "[\\p{sc=Han}\\p{sc=Hira}\\p{sc=Kana}\\p{sc=Thai}\\p{sc=Laoo}\\p{sc=Khmr}\\p{sc=Mymr}ー]";
 const PARTS = new RegExp(
   `(${DENSE}[${DENSE.slice(1, -1)}\\p{M}]*)|(?:(?!${DENSE})[\\p{L}\\p{N}\\p{M}])+`,
   "gu",
@@ -102,4 +104,10 @@ export function searchedWords(text: string): string[] {
     const pairs = pairsIn(part);
     return pairs.length === 0 ? [part] : pairs;
   });
+}
+
+/** Returns the different words of a search. The last one stays last: it may be the beginning of a word. */
+export function wordsFor(text: string): string[] {
+  const words = searchedWords(text);
+  return [...new Set(words.slice(0, -1)), ...words.slice(-1)];
 }

@@ -73,7 +73,7 @@ test("serves a module and a service of one name, and refuses a schema that would
 });
 
 test("refuses a module or a handler whose route would hide one of the platform, in new documents", async () => {
-  for (const id of ["batch", "changes", "files", "mcp"]) {
+  for (const id of ["batch", "changes", "files", "mcp", "search"]) {
     const schemas = [{ id: "one", fields: [{ name: "x", type: "string" }] }];
     const body = { id: "hiding", modules: [{ id, type: "CONTENT", schemas }] };
     const made = await call(platform, "POST", "/api/admin/orbs", { token: admin, body });

@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
 import { containsText } from "../../shared/texts/search.ts";
-import { MOST_WORDS, searchedWords, wordsOf } from "../../shared/texts/words.ts";
+import { countOf, snippetOf } from "../../shared/texts/snippets.ts";
+import { MOST_WORDS, searchedWords, wordsFor, wordsOf } from "../../shared/texts/words.ts";
 import { testSeed } from "../support/random.ts";
 
 const letters = (max: number) => fc.string({ unit: fc.constantFrom("a", "b"), maxLength: max });
@@ -58,5 +59,40 @@ test("searches for the words of a text as they are in entries", () => {
   );
   expect(wordsOf(Array.from({ length: MOST_WORDS + 5 }, (_, at) => `w${at}`).join(" ")).size).toBe(
     MOST_WORDS,
+  );
+});
+
+const shown = (text: string, words: string) =>
+  snippetOf(text, wordsFor(words))
+    .map(({ text: part, match }) => (match === true ? `[${part}]` : part))
+    .join("");
+
+test.each([
+  ["The Crème Brûlée of Łódź", "BRULEE lodz", "The Crème [Brûlée] of [Łódź]"],
+  ["A cat catalogue", "cat", "A [cat] [catalogue]"],
+  ["A cat catalogue", "cat a", "[A] [cat] catalogue"],
+  ["Straße\n\n  und Gasse", "strasse", "[Straße] und Gasse"],
+  ["東京都の駅", "京都", "東[京都]の駅"],
+  ["東京都の駅", "東京都", "[東京][都]の駅"],
+  ["cr\u00ADème", "creme", "[cr\u00ADème]"],
+  ["nothing here", "other", "nothing here"],
+  [`${"x".repeat(100)} dog ${"y".repeat(300)}`, "dog", `…[dog] ${"y".repeat(156)}…`],
+  [`${"word ".repeat(30)}😀${"東".repeat(200)}`, "zzz", `${"word ".repeat(30)}😀${"東".repeat(8)}…`],
+])("shows %j around the words %j", (text, words, expected) => {
+  expect(shown(text, words)).toBe(expected);
+});
+
+test("shows whole characters, and marks a word that a search finds", () => {
+  const letters = fc.string({ unit: fc.constantFrom(..."aÉß東ガ\u3099 -ั😀\u0301ﬁ"), maxLength: 400 });
+  fc.assert(
+    fc.property(letters, fc.nat(20), (text, at) => {
+      const words = wordsFor([...wordsOf(text)][at] ?? "a");
+      const parts = snippetOf(text, words);
+      expect(parts.every((part) => part.text.isWellFormed())).toBe(true);
+      expect(parts.map((part) => part.text).join("").length).toBeLessThan(900);
+      const marked = parts.filter(({ match }) => match === true);
+      if (countOf(text, words) === words.length) expect(marked.length).toBeGreaterThan(0);
+    }),
+    { seed: testSeed() },
   );
 });

@@ -3,6 +3,7 @@
  * drafts, history and all module types. Requests of an application's users use the runtime API of the published
  * application. Both APIs return values as maps of all languages and markets.
  */
+import type { FoundEntries } from "../../../shared/client/found.ts";
 import { followList } from "../../../shared/client/live.ts";
 import { isProblem } from "../../../shared/client/problem.ts";
 import { isPassing, newKey } from "../../../shared/client/transport.ts";
@@ -140,6 +141,20 @@ export async function readNamed(
   const query = { "filter[id][in]": ids.join(","), limit: ids.length };
   const { items } = await get<Page<EntryItem>>(`${orbPath(orb)}/entries`, { query, signal });
   return new Map(items.map((item) => [item.id, item]));
+}
+
+/**
+ * Searches the entries of all schemas, in all languages.
+ * @param place.drafts whether the caller may read drafts of some schema
+ */
+export function searchEntries(
+  { orb, managed, drafts, change }: Pick<EntryPlace, "orb" | "managed" | "change"> & { drafts: boolean },
+  text: string,
+  { limit, signal }: { limit: number; signal: AbortSignal },
+): Promise<FoundEntries> {
+  const revision = drafts ? "latest" : "published";
+  const query = { q: text, limit, change, ...(managed ? {} : { locale: "*", revision }) };
+  return get(`${managed ? orbPath(orb) : `/api${pathOf(orb)}`}/search`, { query, signal });
 }
 
 /** Returns the revision on which a change is based. In a set, a draft beside the live version does not count. */

@@ -1,5 +1,5 @@
 /** The console's model of an application. The management API and the discovery API both return its properties. */
-import { BLOCK, type FieldTypeName } from "../../../shared/definition/types/index.ts";
+import { BLOCK, type FieldTypeName, titleAmong } from "../../../shared/definition/types/index.ts";
 
 export type FieldType = FieldTypeName;
 
@@ -195,11 +195,5 @@ export function schemaOf(orb: OrbModel | undefined, module: string, schema: stri
   return orb?.modules.find(({ id }) => id === module)?.schemas.find(({ id }) => id === schema);
 }
 
-/**
- * Returns the title field, which identifies an entry in lists. It is the first text field with a name like `title`, or
- * else the first text field.
- */
-export function titleField({ fields }: SchemaModel): FieldModel | undefined {
-  const texts = fields.filter(({ type, list, sensitive }) => type === "string" && !list && !sensitive);
-  return texts.find(({ name }) => /^(title|name|headline|label|subject)$/i.test(name)) ?? texts[0];
-}
+/** Returns the title field, which identifies an entry in lists. */
+export const titleField = ({ fields }: SchemaModel): FieldModel | undefined => titleAmong(fields);

@@ -9,7 +9,7 @@ import { t } from "../texts/t.ts";
 import { usePointed } from "../ui/combobox.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { Icon } from "../ui/icon.tsx";
-import type { Progress } from "./find.ts";
+import type { Found, Progress } from "./find.ts";
 
 const open = signal<"palette" | "keys" | undefined>(undefined);
 
@@ -108,6 +108,50 @@ function Outcome({ text, progress, count }: { text: string; progress: Progress |
   );
 }
 
+/** A command, or something in the content that the search found. */
+interface Choice extends Command {
+  snippet?: Found["snippet"];
+}
+
+interface OptionProps {
+  command: Choice;
+  id: string;
+  chosen: boolean;
+  onChoose: () => void;
+  onPoint: () => void;
+}
+
+function Snippet({ of }: { of: NonNullable<Found["snippet"]> }) {
+  return <>{of.map(({ text, match }, at) => (match === true ? <mark key={at}>{text}</mark> : text))}</>;
+}
+
+function Option({ command, id, chosen, onChoose, onPoint }: OptionProps) {
+  const { group, title, key, snippet = [] } = command;
+  const isTitle = snippet.map(({ text }) => text).join("") === title;
+  return (
+    // biome-ignore lint/a11y/useKeyWithClickEvents: the keys belong to the input above.
+    <div
+      id={id}
+      role="option"
+      tabIndex={-1}
+      aria-selected={chosen}
+      onClick={onChoose}
+      onPointerMove={onPoint}
+    >
+      <span class="palette-group">{group}</span>
+      <span class="palette-title" dir="auto">
+        {isTitle ? <Snippet of={snippet} /> : title}
+        {isTitle || snippet.length === 0 ? null : (
+          <span class="palette-snippet" dir="auto">
+            <Snippet of={snippet} />
+          </span>
+        )}
+      </span>
+      {key === undefined ? null : <kbd>{shownKey(key)}</kbd>}
+    </div>
+  );
+}
+
 function Palette({ onClose, ...place }: SearchPlace & { onClose: () => void }) {
   const id = useId();
   const [, go] = useLocation();
@@ -122,7 +166,7 @@ function Palette({ onClose, ...place }: SearchPlace & { onClose: () => void }) {
       .slice(0, 50)
       .map(({ command }) => command);
   }, [text, commands.value]);
-  const found: readonly Command[] = [
+  const found: readonly Choice[] = [
     ...matching,
     ...(progress?.found ?? []).map(({ to, ...one }) => ({ ...one, run: () => go(to) })),
   ];
@@ -170,22 +214,12 @@ function Palette({ onClose, ...place }: SearchPlace & { onClose: () => void }) {
         </div>
         <div id={id} class="palette-list" role="listbox" aria-label={t("palette.title")}>
           {found.map((command, index) => (
-            // biome-ignore lint/a11y/useKeyWithClickEvents: the keys belong to the input above.
-            <div
+            <Option
               key={command.id}
-              id={`${id}-${index}`}
-              role="option"
-              tabIndex={-1}
-              aria-selected={index === at}
-              onClick={() => run(command)}
-              onPointerMove={() => setPointed(command.id)}
-            >
-              <span class="palette-group">{command.group}</span>
-              <span class="palette-title" dir="auto">
-                {command.title}
-              </span>
-              {command.key === undefined ? null : <kbd>{shownKey(command.key)}</kbd>}
-            </div>
+              {...{ command, id: `${id}-${index}`, chosen: index === at }}
+              onChoose={() => run(command)}
+              onPoint={() => setPointed(command.id)}
+            />
           ))}
         </div>
         <Outcome text={text} progress={progress} count={found.length} />

@@ -21,6 +21,7 @@ import {
   searchOf,
   sortValues,
 } from "../../entry/query/index.ts";
+import { compareFound, ranked, readFound } from "../../entry/read/index.ts";
 import { type Fault, invalidParameters } from "../../kernel/errors.ts";
 import { fingerprint } from "../../kernel/tags.ts";
 import { ReadBudget } from "../../store/budget.ts";
@@ -100,6 +101,22 @@ export function pagesIn(view: SetView): typeof readListPage {
       ...(total?.total === undefined ? {} : { total: total.total + mine.length }),
       ...(total?.totalExact === undefined ? {} : { totalExact: total.totalExact }),
     };
+  };
+}
+
+/** Returns a function that finds entries by words as {@link readFound} does, within a set. */
+export function findingIn(view: SetView): typeof readFound {
+  return async (deps, list, query) => {
+    const { schema } = list;
+    // Reads of single entries are within the set anyway.
+    if (schema === undefined || query.id !== undefined) return readFound(deps, list, query);
+    const places = [...view.items.values()]
+      .filter((item) => homeKey(item) === homeKey(schema.home))
+      .map(({ type, schema, id }) => ({ place: { type, schema, id, seq: 0 } }));
+    const whole = { ...list, budget: new ReadBudget(2 * SHOWN_BYTES) };
+    const found = await ranked(whole, query, await shownItems(whole, places));
+    const others = await readFound(deps, withoutSet(view, list), query);
+    return { ...others, found: [...found, ...others.found].sort((a, b) => compareFound(a.rank, b.rank)) };
   };
 }
 

@@ -6,7 +6,7 @@ import type { OrbContext } from "../../entry/model/index.ts";
 import type { Destination, Proposing } from "../../entry/write/index.ts";
 import { contextIn } from "../definition/index.ts";
 import type { ReadContent } from "./content.ts";
-import { pagesIn } from "./list.ts";
+import { findingIn, pagesIn } from "./list.ts";
 import { type Admits, intoSet } from "./pend.ts";
 import { intoSetTogether } from "./together.ts";
 import { SetView } from "./view.ts";
@@ -56,6 +56,8 @@ export interface ReadingIn {
   deps: Deps;
   /** Reads the pages of lists. */
   pages: ReturnType<typeof pagesIn>;
+  /** Finds entries by words. */
+  find: ReturnType<typeof findingIn>;
   /**
    * Returns a text for the ETag of what was read. It changes with every write into the set, and with every revision of
    * the orb that was merged with a version of the set.
@@ -77,5 +79,10 @@ export async function readingIn(
   purpose: "read" | "newest" | "select" = "read",
 ): Promise<ReadingIn> {
   const view = await SetView.open(deps, context, principal, set, purpose);
-  return { deps: { ...deps, store: view.store }, pages: pagesIn(view), tag: () => view.tag };
+  return {
+    deps: { ...deps, store: view.store },
+    pages: pagesIn(view),
+    find: findingIn(view),
+    tag: () => view.tag,
+  };
 }

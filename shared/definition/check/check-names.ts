@@ -79,6 +79,7 @@ const HIDEABLE: Readonly<Record<string, string>> = {
   changes: "change sets",
   files: "files",
   mcp: "tools for agents",
+  search: "searches",
 };
 
 /**

@@ -8,6 +8,7 @@ export {
   RESERVED_TYPES,
   SPAN,
 } from "./rich-text.ts";
+export { isTitleName, titleAmong } from "./title.ts";
 export {
   AREAS,
   FIELD_TRAITS,

@@ -1,7 +1,7 @@
 /** The query parameter `search`, and how well an entry matches it. */
 import type { CompiledField } from "../../definition/compile.ts";
 import type { ReadBudget } from "../../store/budget.ts";
-import { searchedWords, wordsOf } from "../../texts/words.ts";
+import { wordsFor, wordsOf } from "../../texts/words.ts";
 import { searchText } from "../model/index.ts";
 import { type ParameterReader, QUERY_LIMITS, type Search } from "./parameters.ts";
 
@@ -24,9 +24,7 @@ export function readSearch(reader: ParameterReader, text: string): Search[] {
     reader.fault("search", "too_long", `must have at most ${QUERY_LIMITS.search} characters`);
     return [];
   }
-  const words = searchedWords(text);
-  // Remove duplicates, but always keep the last word: it may be the beginning of another word.
-  return [{ words: [...new Set(words.slice(0, -1)), ...words.slice(-1)], fields }];
+  return [{ words: wordsFor(text), fields }];
 }
 
 /**

@@ -1,4 +1,5 @@
 export { readMoment } from "./at.ts";
+export { compareFound, NEWEST_COMPARED, ranked, readFound } from "./found.ts";
 export { getEntry, presentWritten } from "./get.ts";
 export { type ListInput, lastOf, listEntries, listVisible } from "./list.ts";
 export { listManaged } from "./managed.ts";
@@ -15,4 +16,5 @@ export {
   revisionPlace,
   revisionSnapshot,
 } from "./revisions.ts";
+export { SEARCH_LIMITS, searchManaged, searchVisible } from "./search.ts";
 export { readTogether } from "./together.ts";

@@ -95,7 +95,12 @@ async function totalOfMany({ store }: Deps, address: Omit<EntryAddress, "id">): 
   return indexed > READ_LIMIT ? indexed : undefined;
 }
 
-function collectionOf(plain: Deps, budget: ReadBudget, input: ListInput): Collection<ListedEntry> {
+/** Opens the list of the entries of one schema that the caller may see. */
+export function visibleCollection(
+  plain: Deps,
+  budget: ReadBudget,
+  input: Pick<ListInput, "reading" | "choice" | "last">,
+): Collection<ListedEntry> {
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { reading } = input;
   const { orb, schema, caller, latest } = reading;
@@ -147,7 +152,7 @@ function collectionOf(plain: Deps, budget: ReadBudget, input: ListInput): Collec
 
 /** Returns a page of entries that the caller may see, with the values of all languages and fields. */
 export function listVisible(deps: Deps, input: ListInput): Promise<ListPage<ListedEntry>> {
-  const open = (budget: ReadBudget) => collectionOf(deps, budget, input);
+  const open = (budget: ReadBudget) => visibleCollection(deps, budget, input);
   const { pages = readListPage, query, budget } = input;
   return pages(deps, open, query, budget);
 }

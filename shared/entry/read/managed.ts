@@ -119,12 +119,13 @@ function notInPast(): AppError {
   return invalidParameters([{ path: "/filter", code: "not_applicable", message }]);
 }
 
-interface Sized {
+export interface Sized {
   view: EntryView;
   bytes: number;
 }
 
-function collectionOf(
+/** Opens a list of entries as they are stored, in their newest revisions. */
+export function managedCollection(
   plain: Deps,
   caller: Principal,
   budget: ReadBudget,
@@ -280,7 +281,7 @@ async function readManagedPage(
 ): Promise<ListPage<Sized>> {
   const { status, at } = query.extra;
   if (at === undefined)
-    return pages(deps, (budget) => collectionOf(deps, caller, budget, orb, schemas, status), query);
+    return pages(deps, (budget) => managedCollection(deps, caller, budget, orb, schemas, status), query);
   if (relatedIn(query.conditions).length > 0) throw notInPast();
   const past = { asked: readMoment(at), status };
   return pages(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);

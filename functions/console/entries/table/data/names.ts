@@ -1,4 +1,5 @@
 /** Finds the names of the entries in the rows, and of the entries that they refer to. */
+import { isTitleName } from "../../../../../shared/definition/types/index.ts";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import {
   type FieldModel,
@@ -50,7 +51,7 @@ export function nameOf(item: EntryItem, schema: SchemaModel | undefined, orb: Na
     return typeof value === "string" && value !== "" ? value : item.id;
   }
   // The schema belongs to another application, so its fields are unknown here. Guess the title field by its name.
-  const named = Object.keys(item.values).find((name) => /^(title|name|headline|label|subject)$/i.test(name));
+  const named = Object.keys(item.values).find(isTitleName);
   return textIn(named === undefined ? undefined : item.values[named]) ?? textIn(item.values) ?? item.id;
 }
 
