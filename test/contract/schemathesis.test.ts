@@ -122,8 +122,7 @@ beforeAll(async () => {
   }
 });
 
-/** @param examples requests of each operation, unless TEST_EXAMPLES is set */
-const run = (document: ApiDocument, credential: string, config: string, examples: number) =>
+const run = (document: ApiDocument, credential: string, config: string) =>
   schemathesis({
     origin: platform.origin,
     document,
@@ -131,7 +130,7 @@ const run = (document: ApiDocument, credential: string, config: string, examples
     config,
     args: [
       "--phases=fuzzing",
-      `--max-examples=${process.env.TEST_EXAMPLES ?? examples}`,
+      `--max-examples=${process.env.TEST_EXAMPLES ?? 1}`,
       `--seed=${process.env.TEST_SEED ?? "1"}`,
       "--continue-on-failure",
       "--generation-database=none",
@@ -152,7 +151,7 @@ test("every response to entries and built-in handlers is as described, and only 
   const document = (await call(platform, "GET", "/api/openapi?orb=everything")).body as ApiDocument;
   const tested = only(/^\/api\/everything\/(library|desks|record|list|get|set|evaluate)/, document);
   const { orbs } = (await call(platform, "GET", "/api/discovery?orb=everything")).body;
-  const { code, output } = await run(testable(tested, orbs[0].revision), token, CONFIG, 2);
+  const { code, output } = await run(testable(tested, orbs[0].revision), token, CONFIG);
   expect(code, output).toBe(0);
 }, 600_000);
 
@@ -284,6 +283,6 @@ test("every response to admins and to accounts is as described, and only valid r
     }
   }
   const config = [CONFIG, ...given].join("\n");
-  const { code, output } = await run(withNames(document, names), admin, config, 2);
+  const { code, output } = await run(withNames(document, names), admin, config);
   expect(code, output).toBe(0);
 }, 600_000);
