@@ -1,4 +1,7 @@
-/** What production starts: the built host by each documented command, with every page and file that it serves. */
+/**
+ * What production starts: the built host by each documented command, with every page and file that it serves. The tests
+ * of `npm start`, of the unit and of the image build the programs, and the others use those of the test run.
+ */
 import { execFileSync, spawn } from "node:child_process";
 import { chownSync, cpSync, readdirSync, readFileSync, rmSync, symlinkSync } from "node:fs";
 import { join } from "node:path";
@@ -56,13 +59,9 @@ const consoleFiles = (dataDir: string) => {
 
 test("npm run host serves every page and file, alone and with an outside broker", async () => {
   const env = await settings();
-  await using alone = runIn(root, ["npm", "run", "host"], env);
+  await using alone = runIn(root, ["npm", "run", "host"], { ...env, PROGRAMS_DIR: testPrograms() });
   await alone.printed(/ready at/);
   const served = await crawl(`http://localhost:${env.PORT}`);
-  // The crawl finds each file of the console that was built, so it would notice a missing one.
-  const files = consoleFiles(String(env.DATA_DIR));
-  expect(files.length).toBeGreaterThan(8);
-  expect(served).toEqual(expect.arrayContaining(files));
 
   const dataDir = tempDir("outside");
   cpSync(join(String(env.DATA_DIR), "secrets.json"), join(dataDir, "secrets.json"));
@@ -108,6 +107,10 @@ test("the unit's command serves every page and file, and goes on when its instal
   await unitProcess.printed(/ready at/);
   const origin = `http://localhost:${env.PORT}`;
   const served = await crawl(origin);
+  // The crawl finds each file of the console that was built, so it would notice a missing one.
+  const files = consoleFiles(String(env.DATA_DIR));
+  expect(files.length).toBeGreaterThan(8);
+  expect(served).toEqual(expect.arrayContaining(files));
 
   // The host starts again without any file of its installation.
   rmSync(folder, { recursive: true, force: true });
