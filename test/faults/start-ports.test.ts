@@ -12,10 +12,12 @@ import { freePort } from "../../scripts/process/ports.ts";
 import { testPrograms } from "../support/programs.ts";
 import { failure, runStart, settings } from "../support/start.ts";
 
-test("the broker gives up a port that a setting uses now", async () => {
+test("reports two settings with the same port in one line, and the broker gives up a port that a setting uses now", async () => {
   const env = await settings();
+  const said = await failure({ ...env, NATS_PORT: String(env.PORT) });
+  expect(said).toBe(`PORT and NATS_PORT are both ${env.PORT}. Choose another port for one of them.`);
   const broker = join(String(env.DATA_DIR), "broker");
-  mkdirSync(broker);
+  mkdirSync(broker, { recursive: true });
   writeFileSync(
     join(broker, "ports.json"),
     JSON.stringify({ port: Number(env.PORT), wsPort: Number(env.STREAMS_PORT) }),
@@ -27,14 +29,6 @@ test("the broker gives up a port that a setting uses now", async () => {
     wsPort: number;
   };
   for (const taken of [port, wsPort]) expect([env.PORT, env.STREAMS_PORT]).not.toContain(String(taken));
-});
-
-test("reports two settings with the same port in one line, and remembers neither", async () => {
-  const env = await settings();
-  const said = await failure({ ...env, NATS_PORT: String(env.PORT) });
-  expect(said).toBe(`PORT and NATS_PORT are both ${env.PORT}. Choose another port for one of them.`);
-  await using started = runStart(env);
-  await started.printed(/ready at/);
 });
 
 test("reports a port that is taken while the functions start in one line", async () => {

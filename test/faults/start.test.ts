@@ -2,11 +2,11 @@ import { chmodSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { connect } from "node:net";
 import { join } from "node:path";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { freePort } from "../../scripts/process/ports.ts";
 import { startBroker, tempDir } from "../support/broker.ts";
 import { smallDisk } from "../support/disk.ts";
-import { failure, failureHere, runScript, runStart, settings } from "../support/start.ts";
+import { failure, failureHere, runScript, runStart, type Started, settings } from "../support/start.ts";
 
 /** Creates a program that reports a nats-server version. */
 function impostor(version: string): string {
@@ -23,10 +23,21 @@ const listens = (port: number) =>
     socket.once("connect", () => socket.destroy());
   });
 
-test("starts, stops all its processes on SIGTERM, and starts again with the same data folder", async () => {
-  const env = await settings();
-  {
-    await using started = runStart(env);
+describe("npm start", () => {
+  let env: Record<string, string>;
+  let started: Started;
+  beforeAll(async () => {
+    env = await settings({ NATS_PORT: String(await freePort()), NATS_WS_PORT: String(await freePort()) });
+  });
+  afterAll(() => started?.[Symbol.asyncDispose]());
+
+  test("says where everything is", async () => {
+    await using nobody = runScript("nats-url", env);
+    expect(await nobody.exited()).toBe(1);
+    expect(nobody.output()).toMatch(
+      /^No platform with the data folder \S+ is running\. Run npm start first, or name its folder with DATA_DIR=…\.\n$/,
+    );
+    started = runStart(env);
     await started.printed(/become the first/i);
     for (const shown of [
       `http://localhost:${env.PORT}/console`,
@@ -42,27 +53,43 @@ test("starts, stops all its processes on SIGTERM, and starts again with the same
     const log = join(String(env.DATA_DIR), "logs", "functions.log");
     await expect.poll(() => readFileSync(log, "utf8")).toContain("bootstrap access");
     expect(started.output()).not.toContain("bootstrap access");
+  });
+
+  test("tells the broker's address to the command nats-url", async () => {
+    await using told = runScript("nats-url", env);
+    expect(await told.exited()).toBe(0);
+    const url = new URL(told.output().trim());
+    expect(url.protocol).toBe("nats:");
+    const { connect: connectClient } = await import("nats");
+    const client = await connectClient({ servers: url.host, user: url.username, pass: url.password });
+    expect(client.info?.jetstream).toBe(true);
+    await client.close();
+  });
+
+  test("reports in one line that another instance uses the data folder", async () => {
+    const said = await failure(await settings({ DATA_DIR: String(env.DATA_DIR) }));
+    expect(said).toMatch(/^Another instance \(process \d+\) uses the data folder/);
+  });
+
+  test("restarts a killed broker, and health answers 200 again", async () => {
+    const health = async () => (await fetch(`http://localhost:${env.PORT}/api/health`)).status;
+    const { execFileSync } = await import("node:child_process");
+    const pids = execFileSync("pgrep", ["-f", join(String(env.DATA_DIR), "broker", "nats.conf")], {
+      encoding: "utf8",
+    });
+    process.kill(Number(pids.trim().split("\n")[0]), "SIGKILL");
+    await started.printed(/The broker is back/);
+    await expect.poll(health).toBe(200);
+  });
+
+  test("stops all its processes on SIGTERM, and starts again with the same data folder", async () => {
     started.child.kill("SIGTERM");
     expect(await started.exited()).toBe(0);
-  }
-  expect(await listens(Number(env.PORT))).toBe(false);
-  await using again = runStart(env);
-  await again.printed(/ready at (\S+)/);
-});
-
-test("restarts a killed broker, and health answers 200 again", async () => {
-  const env = await settings({ NATS_PORT: String(await freePort()), NATS_WS_PORT: String(await freePort()) });
-  await using started = runStart(env);
-  await started.printed(/ready at (\S+)/);
-  const health = async () => (await fetch(`http://localhost:${env.PORT}/api/health`)).status;
-  expect(await health()).toBe(200);
-  const { execFileSync } = await import("node:child_process");
-  const pids = execFileSync("pgrep", ["-f", join(String(env.DATA_DIR), "broker", "nats.conf")], {
-    encoding: "utf8",
+    for (const name of ["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])
+      expect(await listens(Number(env[name])), name).toBe(false);
+    started = runStart(env);
+    await started.printed(/ready at (\S+)/);
   });
-  process.kill(Number(pids.trim().split("\n")[0]), "SIGKILL");
-  await started.printed(/The broker is back/);
-  await expect.poll(health).toBe(200);
 });
 
 test.each(["PORT", "STREAMS_PORT", "NATS_PORT", "NATS_WS_PORT"])(
@@ -141,35 +168,6 @@ test("reports in one line that it takes no arguments", async () => {
   expect(await failure(await settings(), "--port", "9999")).toBe(
     "npm start takes no arguments. Set variables instead, such as PORT=9000 npm start.",
   );
-});
-
-test("nats-url prints the broker's address while the platform runs, and fails otherwise", async () => {
-  const env = await settings();
-  {
-    await using nobody = runScript("nats-url", env);
-    expect(await nobody.exited()).toBe(1);
-    expect(nobody.output()).toMatch(
-      /^No platform with the data folder \S+ is running\. Run npm start first, or name its folder with DATA_DIR=…\.\n$/,
-    );
-  }
-  await using started = runStart(env);
-  await started.printed(/ready at/);
-  await using told = runScript("nats-url", env);
-  expect(await told.exited()).toBe(0);
-  const url = new URL(told.output().trim());
-  expect(url.protocol).toBe("nats:");
-  const { connect: connectClient } = await import("nats");
-  const client = await connectClient({ servers: url.host, user: url.username, pass: url.password });
-  expect(client.info?.jetstream).toBe(true);
-  await client.close();
-});
-
-test("reports in one line that another instance uses the data folder", async () => {
-  const env = await settings();
-  await using first = runStart(env);
-  await first.printed(/ready at/);
-  const said = await failure(await settings({ DATA_DIR: String(env.DATA_DIR) }));
-  expect(said).toMatch(/^Another instance \(process \d+\) uses the data folder/);
 });
 
 test("reports in one line that the nats-server binary is too old or missing", async () => {
