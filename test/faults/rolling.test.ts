@@ -12,7 +12,7 @@ import { runScript, type Started } from "../support/start.ts";
 
 const CLIENTS = 6;
 /** Milliseconds between two requests of a client: many requests meet each restart, and more would find nothing else. */
-const REST_MS = 50;
+const REST_MS = 120;
 
 test("no request fails while two hosts are restarted one after the other", async () => {
   await using broker = await startBroker({ provisioned: false });
