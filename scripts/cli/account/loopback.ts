@@ -1,6 +1,6 @@
 /** Receives the response of the sign-in page at a loopback URL (RFC 8252). */
 import { timingSafeEqual } from "node:crypto";
-import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
+import type { IncomingMessage, RequestListener, Server, ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { CommandError } from "../command/context.ts";
 
@@ -54,6 +54,17 @@ export function isSameOrigin(a: string, b: string): boolean {
   if (left.origin === right.origin) return true;
   const local = LOOPBACK.has(left.hostname) && LOOPBACK.has(right.hostname);
   return local && left.port === right.port && left.protocol === right.protocol;
+}
+
+async function serve(receive: RequestListener): Promise<Server> {
+  // Loading this module takes a quarter of a command's start, and most commands need no server.
+  const { createServer } = await import("node:http");
+  const server = createServer(receive);
+  await new Promise<void>((ready, failed) => {
+    server.once("error", failed);
+    server.listen(0, "127.0.0.1", ready);
+  });
+  return server;
 }
 
 /**
@@ -127,11 +138,7 @@ export async function listen(expected: { state: string; url: string }): Promise<
     resolve({ code, leadTo });
   }
 
-  const server = createServer(receive);
-  await new Promise<void>((ready, failed) => {
-    server.once("error", failed);
-    server.listen(0, "127.0.0.1", ready);
-  });
+  const server = await serve(receive);
   host = `127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
     redirect: `http://${host}/callback`,
