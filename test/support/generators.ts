@@ -1,6 +1,6 @@
 /** Generates clients from an OpenAPI description with tools that others wrote, and compiles them. */
 import { execFile, spawnSync } from "node:child_process";
-import { existsSync, readdirSync, writeFileSync } from "node:fs";
+import { existsSync, mkdirSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -53,17 +53,22 @@ async function findGo(): Promise<string> {
   return join(await pythonTools("go", here("go.txt")), "go");
 }
 
-/** Generates a client with oapi-codegen, and compiles it. */
-export async function compileGo(document: unknown): Promise<void> {
-  const [go, folder] = [await findGo(), folderWith("go-client", document)];
+/** Generates a client of each document with oapi-codegen, and compiles all of them together. */
+export async function compileGo(documents: Readonly<Record<string, unknown>>): Promise<void> {
+  const [go, folder] = [await findGo(), tempDir("go-clients")];
   const env = { ...GO_ENV, GOBIN: join(root, ".data", "go-bin"), GOTOOLCHAIN: "local" };
   await ran(go, ["install", OAPI_CODEGEN], folder, env);
   const generator = join(env.GOBIN, "oapi-codegen");
-  await ran(
-    generator,
-    ["-generate", "types,client", "-package", "api", "-o", "api.go", "openapi.json"],
-    folder,
-  );
+  for (const [name, document] of Object.entries(documents)) {
+    const of = join(folder, name);
+    mkdirSync(of);
+    writeFileSync(join(of, "openapi.json"), JSON.stringify(document));
+    await ran(
+      generator,
+      ["-generate", "types,client", "-package", "api", "-o", "api.go", "openapi.json"],
+      of,
+    );
+  }
   await ran(go, ["mod", "init", "example.test/api"], folder, env);
   await ran(go, ["mod", "tidy"], folder, env);
   await ran(go, ["vet", "-unreachable", "./..."], folder, env);
