@@ -24,7 +24,7 @@ import { startBroker, type TestBroker, tempDir } from "../support/broker.ts";
 import { admin, testDeps } from "../support/entries.ts";
 import { type Random, testRandom } from "../support/random.ts";
 
-const EXAMPLES = Number(process.env.TEST_EXAMPLES ?? 4);
+const EXAMPLES = Number(process.env.TEST_EXAMPLES ?? 3);
 const LIMIT_MS = Number(process.env.TEST_MINUTES ?? 60) * 60_000;
 /** Each start of the broker finds one damage in each of these applications. */
 const ORBS = Math.min(8, EXAMPLES);
