@@ -9,12 +9,11 @@ import {
   operationsOf,
   resolvedParameter,
 } from "../../functions/discovery/document.ts";
-import { serveNode } from "../../scripts/host/node.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { describedWhole } from "../support/described.ts";
 import { everything } from "../support/everything.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, scope } from "../support/tokens.ts";
 
 /**
@@ -142,15 +141,11 @@ async function send(route: Route, names: readonly string[]) {
 
 const SIZE = 20;
 
-describe.each([
-  ["workerd", { link: true }],
-  ["node", { serve: serveNode }],
-] as const)("on the host %s", (host, options) => {
+describe("each described route", () => {
   let routes: Route[];
 
   beforeAll(async () => {
-    if (host === "node" && process.env.TEST_HOST === "node") return;
-    platform = await startPlatform(options);
+    platform = await sharedPlatform({ link: true });
     const token = await adminToken(platform);
     const made = await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: everything });
     expect(made.status).toBe(201);
@@ -168,7 +163,6 @@ describe.each([
       ownerToken: (await createToken(platform, "/api/everything", owner.token, can)).token,
     };
     routes = routesOf(await describedWhole(platform));
-    return () => platform.stop();
   });
   beforeEach(async () => {
     await platform.operatorStore().purge(streams.limits, "_limit.>");

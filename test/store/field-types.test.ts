@@ -12,7 +12,7 @@ import { updateOrb } from "../../shared/orb/update.ts";
 import { verifyAll } from "../../shared/verify/verify.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, failureOf, fileDeps, readAs, type TestDeps } from "../support/entries.ts";
-import { testRandom } from "../support/random.ts";
+import { rounds, someSteps, testRandom } from "../support/random.ts";
 
 const { store, deps } = await fileDeps();
 
@@ -124,7 +124,7 @@ test("values, indexes and unique values follow each change of type, whatever was
   await createOrb(deps, admin, { document: documentOf(id, shape), publish: true });
   const entries = new Map<string, number>();
   let next = 95;
-  for (let step = 0; step < 40; step++) {
+  for (let step = 0; step < rounds(20); step++) {
     const orb = await inForce(id);
     const [old] = entries.keys();
     const act = random.below(4);
@@ -168,7 +168,7 @@ test.each<[string, Shape, Shape]>([
   ["rule", { type: "string", name: "code" }, { type: "slug", name: "code", from: TO_SLUG }],
   ["move", { type: "integer", name: "code" }, { type: "integer", name: "code", inside: true }],
 ])("a %s of a field is active or not, wherever the publication crashes", async (what, before, after) => {
-  for (let step = 0; ; step++) {
+  for (const step of someSteps(3)) {
     const id = `types-crash-${what}-${step}`;
     await createOrb(deps, admin, { document: documentOf(id, before), publish: true });
     const orb = await inForce(id);

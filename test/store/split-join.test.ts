@@ -20,7 +20,7 @@ import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
-import { testRandom } from "../support/random.ts";
+import { rounds, someSteps, testRandom } from "../support/random.ts";
 
 const { deps, store } = await fileDeps();
 
@@ -356,11 +356,11 @@ it("hides no entry instead of one that was deleted", async () => {
 
 it("loses nothing that is written to the other schema while it joins", async () => {
   let refused = 0;
-  for (let at = 0; ; at += 2) {
+  for (const at of someSteps(2)) {
     const { orb, ann } = await referring();
     const onlyName = { ...info, fields: [name] };
     const writes = [() => update(orb, ann, { mail: "a@x" }), () => createPerson(orb, { name: "Bo" })];
-    const write = writes[(at / 2) % 2] ?? (async () => {});
+    const write = writes[Math.floor(at / 2) % 2] ?? (async () => {});
     const outcome = await racing(orb, joined(orb, onlyName), write, at, false).catch(
       (error: unknown) => error,
     );
@@ -457,7 +457,7 @@ async function racing(orb: string, to: object, write: () => Promise<unknown>, at
 }
 
 it("loses no write that meets the publication at any of its steps", async () => {
-  for (let at = 0; ; at += 2) {
+  for (const at of someSteps(4)) {
     const orb = await fresh();
     const id = await create(orb, { title: "A", info: { name: "Ann" } });
     const other = await create(orb, { title: "B", info: { name: "Bo" } });
@@ -478,7 +478,7 @@ it("loses no write that meets the publication at any of its steps", async () => 
 });
 
 it("erases what it has made of an entry that is purged at any of its steps", async () => {
-  for (let at = 0; ; at += 2) {
+  for (const at of someSteps(4)) {
     const orb = await fresh();
     await create(orb, { title: "A", info: { name: "Ann" } });
     const id = await create(orb, { title: "B", info: { name: "Bo" } });
@@ -517,7 +517,7 @@ async function textsOf(orb: string): Promise<string> {
 }
 
 it("finishes a publication that crashed at any of its steps", async () => {
-  for (let step = 0; ; step += 2) {
+  for (const step of someSteps(4)) {
     const orb = await fresh();
     const id = await create(orb, { info: { name: "Ann" } });
     const gone = await create(orb, { info: { name: "Bo" } });
@@ -557,7 +557,7 @@ it("finishes a publication that crashed at any of its steps", async () => {
 
 it("shows in each shape what was written in it, after random changes of the document", async () => {
   const random = testRandom();
-  for (let run = 0; run < 6; run++) {
+  for (let run = 0; run < rounds(3); run++) {
     const list = random.below(2) === 0;
     const orb = await fresh(list);
     let isSplit = false;

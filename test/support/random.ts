@@ -44,3 +44,19 @@ export function testSeed(): number {
 
 /** Returns a generator with the seed of {@link testSeed}. */
 export const testRandom = (): Random => seededRandom(testSeed());
+
+/** How many times as much as usual tests do: `TEST_TIMES=20` before a release. */
+const TIMES = Number(process.env.TEST_TIMES ?? 1);
+
+/** Returns how often a test makes new random choices. `TEST_TIMES` multiplies it. */
+export const rounds = (usual: number): number => usual * TIMES;
+
+/**
+ * Yields whole numbers without an end, from a random one on. One run of a test stops at some of the steps of a long
+ * act, and several runs together at each. With `TEST_TIMES`, one run stops at each step.
+ * @param apart distance of two steps
+ */
+export function* someSteps(apart: number): Generator<number> {
+  const distance = Math.max(1, Math.floor(apart / TIMES));
+  for (let step = testRandom().below(distance); ; step += distance) yield step;
+}
