@@ -5,6 +5,7 @@ import {
   definitionWithin,
   type Proposed,
   proposeDefinition,
+  rebaseDefinition,
   tryProposal,
 } from "../../shared/changes/proposal/index.ts";
 import type { ExistingOrb } from "../../shared/definition/stored/index.ts";
@@ -78,4 +79,14 @@ export async function readWithin(
 ): Promise<OrbView> {
   if (revision === "published") refuse("revision");
   return shown(c, await definitionWithin(c.var.deps, c.var.actor, { orb, set: change }));
+}
+
+/** Moves the definition in a change set to the live one of now. */
+export async function rebaseWithin(
+  c: Context<AppEnv>,
+  orb: string,
+  { change, keep = {} }: { change: string; keep?: Readonly<Record<string, "change" | "live">> | undefined },
+): Promise<OrbView> {
+  const input = { orb, set: change, keep, ifMatch: ifMatch(c.req.header("if-match")) };
+  return shown(c, await rebaseDefinition(c.var.deps, c.var.actor, input));
 }

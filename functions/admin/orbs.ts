@@ -24,11 +24,12 @@ import {
   Location,
   OrbIdParam,
   pageQuery,
+  Rebasing,
   Replayed,
   RevisionTag,
 } from "../http/schemas.ts";
 import { changesRights } from "../middleware/origin.ts";
-import { orbAnswer, orbHeaders, proposeWithin, readWithin } from "./orb-answers.ts";
+import { orbAnswer, orbHeaders, proposeWithin, readWithin, rebaseWithin } from "./orb-answers.ts";
 import { addLifecycle } from "./orb-lifecycle.ts";
 import {
   ChangeInto,
@@ -51,7 +52,7 @@ export function orbRoutes(prefix: AdminPrefix) {
   addDocument(router, prefix);
   addWrites(router, prefix);
   addDeletion(router, prefix);
-  addWithdrawal(router, prefix);
+  addWithin(router, prefix);
   addContents(router, prefix);
   addLifecycle(router, prefix);
   return router;
@@ -260,28 +261,45 @@ function addDeletion(router: Router, prefix: AdminPrefix): void {
   });
 }
 
-function addWithdrawal(router: Router, prefix: AdminPrefix): void {
+const DefinitionParams = OrbIdParam.extend({
+  changeId: z.string().openapi({ param: { name: "changeId", in: "path" }, description: "The set's id" }),
+});
+
+/** Adds the routes for the definition in a change set. */
+function addWithin(router: Router, prefix: AdminPrefix): void {
+  const path = `${prefix}/{orbId}/changes/{changeId}/definition` as const;
   const remove = defineRoute({
     ...adminRoute(prefix, "orbs.write"),
     method: "delete",
-    path: `${prefix}/{orbId}/changes/{changeId}/definition` as const,
+    path,
     operationId: "removeDefinitionFromChange",
     summary: "Take the orb's document out of a change set",
     description: "The entries of the set stay in it.",
-    request: {
-      params: OrbIdParam.extend({
-        changeId: z
-          .string()
-          .openapi({ param: { name: "changeId", in: "path" }, description: "The set's id" }),
-      }),
-    },
+    request: { params: DefinitionParams },
     responses: { 204: { description: "Taken out" } },
     problems: [401, 403, 404, 409, 429],
+  });
+  const rebase = defineRoute({
+    ...adminRoute(prefix, "orbs.write"),
+    method: "post",
+    path: `${path}/rebase` as const,
+    operationId: "rebaseDefinitionInChange",
+    summary: "Merge the orb's document in a change set with the live one",
+    description:
+      "The document in the set then starts from the live one of now, and has what only the orb has changed since. `keep` names a side for each conflict. Approvals of the set end. Changes nothing if the orb has published no other document.",
+    request: { params: DefinitionParams, headers: IfMatch, body: jsonRequest(Rebasing, false) },
+    responses: { 200: json("The document in the set", OrbSchema, RevisionTag) },
+    problems: [400, 401, 403, 404, 409, 412, 422, 429],
   });
   router.openapi(remove, async (c) => {
     const { orbId, changeId } = c.req.valid("param");
     await withdrawDefinition(c.var.deps, c.var.actor, { orb: orbId, set: changeId });
     return c.body(null, 204);
+  });
+  router.openapi(rebase, async (c) => {
+    const { orbId, changeId } = c.req.valid("param");
+    const { keep } = c.req.valid("json");
+    return c.json(await rebaseWithin(c, orbId, { change: changeId, keep }), 200);
   });
 }
 

@@ -35,8 +35,27 @@ const Definition = z.object({
   }),
   changedAt: z.iso.datetime(),
   changedBy: z.string(),
+  now: z.int().openapi({ description: "Revision of the live definition of now" }),
   conflict: z.boolean().openapi({
-    description: "Whether the orb has published another definition since. Write the definition again then",
+    description: "Whether the orb has published another definition since. Rebase the definition then",
+  }),
+  differences: z
+    .array(
+      z.object({
+        path: z.string().openapi({
+          description:
+            "JSON Pointer with the names of modules, schemas and fields instead of positions: those that they had when the set started",
+          example: "/modules/catalog/schemas/product/fields/price/max",
+        }),
+        base: z.unknown().openapi({ description: "The value in the revision from which the set started" }),
+        now: z.unknown().openapi({ description: "The value in the live definition of now" }),
+        proposed: z.unknown(),
+      }),
+    )
+    .openapi({ description: "The places that the set changes, without secrets. Null stands for no value" }),
+  conflicts: z.array(z.string()).openapi({
+    description:
+      "Paths of `differences` that were changed both in the set and in the orb. `rebase` takes a side for each",
   }),
   summary: z.array(z.string()).openapi({ example: ["added field badge (catalog/product)"] }),
   changes: z
@@ -101,17 +120,5 @@ export const Published = z
     ),
   })
   .openapi("PublishedChangeSet");
-
-export const Rebasing = z
-  .strictObject({
-    keep: z
-      .record(z.string(), z.enum(["change", "live"]))
-      .optional()
-      .openapi({
-        description: "For each conflict, by its JSON Pointer: which value stays",
-        example: { "/values/title/en": "change" },
-      }),
-  })
-  .openapi("ChangeSetRebase");
 
 export const Rebased = z.object({ ...place, revision: z.int() }).openapi("RebasedEntry");

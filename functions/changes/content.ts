@@ -17,9 +17,9 @@ import type { OrbContext } from "../../shared/entry/model/index.ts";
 import { readCursor, readId, writeCursor, writeId } from "../http/cursors.ts";
 import { revisionTag } from "../http/etag.ts";
 import { defineRoute } from "../http/router.ts";
-import { IfMatch, json, jsonRequest, Location, RevisionTag } from "../http/schemas.ts";
+import { IfMatch, json, jsonRequest, Location, Rebasing, RevisionTag } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
-import { Diff, DiffQuery, Published, Publishing, Rebased, Rebasing } from "./content-schemas.ts";
+import { Diff, DiffQuery, Published, Publishing, Rebased } from "./content-schemas.ts";
 import {
   type ChangeRoutes,
   OF_WRITES,

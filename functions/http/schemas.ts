@@ -222,3 +222,16 @@ export const Replayed = {
 export const OrbIdParam = z.object({
   orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
 });
+
+/** The body of a rebase within a change set. */
+export const Rebasing = z
+  .strictObject({
+    keep: z
+      .record(z.string(), z.enum(["change", "live"]))
+      .optional()
+      .openapi({
+        description: "For each conflict, by its JSON Pointer: which value stays",
+        example: { "/values/title/en": "change" },
+      }),
+  })
+  .openapi("ChangeSetRebase");

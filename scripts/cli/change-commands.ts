@@ -108,19 +108,22 @@ function discussing(y: Argv<GlobalOptions>, run: Run): Argv<GlobalOptions> {
         run(args, (context) => commentChange(context, { ...args, entry: args.entry, field: args.field })),
     )
     .command(
-      "rebase <orb> <id> <entry>",
-      "Let the version of an entry start from the live revision of now",
+      "rebase <orb> <id> [entry]",
+      "Let the version of an entry, or the definition of the orb, start from the live revision of now",
       (each) =>
         setOf(each)
-          .positional("entry", { type: "string", demandOption: true, describe: "Id of the entry" })
+          .positional("entry", {
+            type: "string",
+            describe: "Id of the entry. Without it, the definition is merged with the live one",
+          })
           .option("keep", {
             type: "string",
             array: true,
             default: [],
             describe:
-              "Which value stays in a conflict, such as /values/price=live or /values/title/en=change",
+              "Which value stays in a conflict, as orb change diff shows it: /values/price=live, /values/title/en=change",
           }),
-      (args) => run(args, (context) => rebaseChange(context, args)),
+      (args) => run(args, (context) => rebaseChange(context, { ...args, entry: args.entry })),
     );
 }
 

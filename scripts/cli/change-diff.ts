@@ -73,15 +73,18 @@ export function entryLines(entry: ChangedEntry, color: Color): string[] {
   ];
 }
 
-/** Returns the lines about the definition of the orb: what the set changes in it, and the conflict. */
+/** Returns the lines about the definition of the orb: what the set changes in it, and the conflicts. */
 export function definitionLines(definition: ChangedDefinition | null, color: Color): string[] {
   if (definition === null) return [];
-  const { summary, conflict, force } = definition;
+  const { summary, conflict, force, differences, conflicts } = definition;
   const mark = color("red", "conflict");
+  const nowAt = (path: string) => shown(differences.find((one) => one.path === path)?.now);
+  const moved = `  ${conflicts.length > 0 ? mark : color("yellow", "behind")} The orb has published another definition. Merge it with: orb change rebase`;
   return [
     color("bold", "definition of the orb"),
     ...summary.map((line) => `  ${line}`),
     ...(force ? [`  ${color("yellow", "removes modules and schemas although they have entries")}`] : []),
-    ...(conflict ? [`  ${mark} The orb has published another definition. Write it into the set again.`] : []),
+    ...(conflict ? [moved] : []),
+    ...conflicts.map((path) => `  ${mark} ${path} is now ${nowAt(path)}`),
   ];
 }

@@ -10,7 +10,7 @@ import {
   type ListedChange,
 } from "../../shared/client/changes.ts";
 import { definitionLines, entryLines } from "./change-diff.ts";
-import { CommandError, type Context } from "./command/context.ts";
+import { CommandError, type Context, manage } from "./command/context.ts";
 import { pagesOf } from "./command/pages.ts";
 
 /** Exit code of `orb change diff` if the set cannot be published because of conflicts. */
@@ -205,14 +205,29 @@ function keptIn(keep: readonly string[]): Record<string, "change" | "live"> {
   );
 }
 
-/** Lets the version of an entry start from the live revision of now. */
+/**
+ * Lets the version of an entry start from the live revision of now.
+ * @param options.entry without it, the definition of the orb in the set is merged with the live one
+ */
 export async function rebaseChange(
   context: Context,
-  { orb, id, entry, keep }: InOrb & { entry: string; keep: readonly string[] },
+  { orb, id, entry, keep }: InOrb & { entry: string | undefined; keep: readonly string[] },
 ): Promise<number> {
+  if (entry === undefined) return rebaseDefinition(context, { orb, id, keep });
   const rebased = await setsOf(context, orb).rebase(id, entry, keptIn(keep));
   const { module, schema, revision } = rebased;
   context.result(rebased, () => `${module}/${schema}/${rebased.id} (revision ${revision})`);
+  return 0;
+}
+
+async function rebaseDefinition(
+  context: Context,
+  { orb, id, keep }: InOrb & { keep: readonly string[] },
+): Promise<number> {
+  const [at, set] = [orb, id].map(encodeURIComponent);
+  const path = `/api/admin/orbs/${at}/changes/${set}/definition/rebase`;
+  const made = await manage<{ revision: number }>(context, "POST", path, { body: { keep: keptIn(keep) } });
+  context.result(made, () => `The definition in the change set follows revision ${made.revision} of ${orb}.`);
   return 0;
 }
 

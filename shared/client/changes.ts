@@ -93,9 +93,15 @@ export interface ChangedDefinition {
   force: boolean;
   changedAt: string;
   changedBy: string;
-  /** Whether the orb has published another definition since. */
+  /** Whether the orb has published another definition since. Rebase the definition then. */
   conflict: boolean;
+  /** Revision of the live definition of now. */
+  now: number;
   summary: readonly string[];
+  /** The places that the set changes: JSON Pointers with the names of modules, schemas and fields. */
+  differences: readonly { path: string; base: unknown; now: unknown; proposed: unknown }[];
+  /** Paths of `differences` that both the set and the orb have changed. */
+  conflicts: readonly string[];
 }
 
 /** An entry of a set, compared with the live one. */

@@ -88,13 +88,19 @@ export function isParagraph(value: unknown): value is { children: readonly unkno
 
 type Items = ReadonlyMap<string, unknown>;
 
-/** Returns the items of a list by their keys. Undefined for any other value. */
-export function keyed(list: unknown): Items | undefined {
+/** Returns the key of an item in a list. Undefined if it has none. */
+export type KeyOf = (item: Members) => string | undefined;
+
+const ownKey: KeyOf = ({ _key: key }) => (typeof key === "string" ? key : undefined);
+
+/** Returns the items of a list by their keys. Undefined for any other value, and if two items have one key. */
+export function keyed(list: unknown, keyOf: KeyOf = ownKey): Items | undefined {
   if (!Array.isArray(list)) return undefined;
   const items = new Map<string, unknown>();
   for (const item of list) {
-    if (!isObject(item) || typeof item._key !== "string") return undefined;
-    items.set(item._key, item);
+    const key = isObject(item) ? keyOf(item) : undefined;
+    if (key === undefined || items.has(key)) return undefined;
+    items.set(key, item);
   }
   return items;
 }

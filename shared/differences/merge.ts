@@ -1,6 +1,6 @@
 /** Merges two versions of a value that were made from the same one: members and items by their keys. */
 import { equal, isObject } from "../kernel/json.ts";
-import { isParagraph, keyed } from "./changes.ts";
+import { isParagraph, type KeyOf, keyed } from "./changes.ts";
 
 export interface Merged {
   value: unknown;
@@ -17,6 +17,8 @@ export interface MergeOptions {
   isWhole?: (value: unknown) => boolean;
   /** Returns whether a conflict at a place takes the value of `theirs`. */
   isTheirs?: (way: readonly string[]) => boolean;
+  /** Returns the key of an item in a list. Default: its `_key`. */
+  keyOf?: KeyOf;
 }
 
 /**
@@ -29,7 +31,7 @@ export function merge(
   base: unknown,
   theirs: unknown,
   mine: unknown,
-  { isWhole = () => false, isTheirs = () => false }: MergeOptions = {},
+  { isWhole = () => false, isTheirs = () => false, keyOf }: MergeOptions = {},
 ): Merged {
   const conflicts: string[][] = [];
   const at = (way: string[], old: unknown, other: unknown, own: unknown): unknown => {
@@ -39,7 +41,7 @@ export function merge(
     if (isObject(other) && isObject(own) && !all.some((one) => isParagraph(one) || isWhole(one))) {
       return members(way, isObject(old) ? old : {}, other, own);
     }
-    const [a, b, c] = [old ?? [], other, own].map(keyed);
+    const [a, b, c] = [old ?? [], other, own].map((list) => keyed(list, keyOf));
     if (a !== undefined && b !== undefined && c !== undefined) return items(way, a, b, c);
     conflicts.push(way);
     return isTheirs(way) ? other : own;

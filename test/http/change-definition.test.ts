@@ -186,11 +186,34 @@ describe("a definition in a change set", () => {
     const refused = await publish(orb, set);
     expect([refused.status, refused.body.code]).toEqual([409, "definition_conflict"]);
     expect((await done(root, "GET", `${one}/changes/${set}/diff`)).definition.conflict).toBe(true);
-    await done(root, "PUT", `${one}?change=${set}`, { ...changed, name: "Shop" });
+    const rebase = (keep?: object, headers = {}) =>
+      as(root, "POST", `${one}/changes/${set}/definition/rebase`, keep && { keep }, headers);
+    expect((await rebase({}, { "if-match": '"1"' })).status).toBe(412);
+    const rebased = await rebase();
+    expect([rebased.status, rebased.body.name, rebased.headers.get("etag")]).toEqual([200, "Shop", '"3"']);
     expect((await publish(orb, set)).body.code).toBe("approval_void");
+    // A conflict needs a decision.
+    await done(root, "PATCH", `${one}?change=${set}`, { name: "Sale" });
+    await done(root, "PATCH", `${one}?publish=true`, { name: "Store" });
+    const diff = await done(root, "GET", `${one}/changes/${set}/diff`);
+    expect(diff.definition.conflicts).toEqual(["/name"]);
+    expect(diff.definition.differences).toContainEqual({
+      ...{ path: "/name", base: "Shop", now: "Store", proposed: "Sale" },
+    });
+    const open = await rebase();
+    expect([open.status, open.body.code, open.body.errors[0].path]).toEqual([
+      409,
+      "change_conflict",
+      "/name",
+    ]);
+    const command = await orbCommand(platform.origin, root);
+    expect(await command.run("change", "diff", orb, set)).toMatchObject({
+      ...{ code: 2, out: expect.stringContaining('/name is now "Store"') },
+    });
+    expect((await command.run("change", "rebase", orb, set, "--keep", "/name=live")).code).toBe(0);
     await approve(orb, set);
     expect((await publish(orb, set)).status).toBe(200);
-    expect((await done(root, "GET", one)).name).toBe("Shop");
+    expect((await done(root, "GET", one)).name).toBe("Store");
   });
 
   test("is versioned, can be taken out, and is checked like any other", async () => {

@@ -9,7 +9,7 @@ import {
   writingInto,
 } from "../../shared/changes/content/index.ts";
 import { contextIn } from "../../shared/changes/definition/index.ts";
-import { proposeDefinition } from "../../shared/changes/proposal/index.ts";
+import { proposeDefinition, rebaseDefinition } from "../../shared/changes/proposal/index.ts";
 import { requireSet } from "../../shared/changes/record/index.ts";
 import { openSet, type ReadContent } from "../../shared/changes/review/index.ts";
 import { requireLive } from "../../shared/definition/stored/index.ts";
@@ -124,7 +124,17 @@ async function propose(model: Model, id: string, more: number): Promise<void> {
   const proposed = { document: document(model.orb, size) };
   const outcome = await codeOf(proposeDefinition(deps, admin, { orb: model.orb, set: id, proposed }));
   expect(outcome, `propose ${size}`).toBe(set.state === "OPEN" ? "ok" : "wrong_state");
-  if (outcome === "ok") set.definition = { size, base: model.published };
+  if (outcome !== "ok") return;
+  set.definition = { size, base: set.definition?.base ?? model.published };
+  if (set.definition.base !== model.published) await rebase(model, id, set.definition);
+}
+
+/** Both sides only add fields, which are the same on both. */
+async function rebase(model: Model, id: string, definition: { size: number; base: number }): Promise<void> {
+  const outcome = await codeOf(rebaseDefinition(deps, admin, { orb: model.orb, set: id, keep: {} }));
+  expect(outcome, `rebase ${definition.size}`).toBe("ok");
+  definition.size = Math.max(definition.size, model.size);
+  definition.base = model.published;
 }
 
 async function patchIn(model: Model, id: string, entry: string, values: Values): Promise<void> {

@@ -7,7 +7,7 @@ import {
   withFieldInObject,
 } from "../../functions/console/schema/document/into-object.ts";
 import { lineAt, offsetOf, parseText, pathAt } from "../../functions/console/schema/document/json-text.ts";
-import { differences, diffLines, merge } from "../../functions/console/schema/document/merge.ts";
+import { diffLines } from "../../functions/console/schema/document/lines.ts";
 import {
   outer,
   withItem,
@@ -62,49 +62,7 @@ test("changes values by pointer without touching others", () => {
 
 const schema = (id: string, ...fields: object[]) => ({ id, fields });
 const orb = (...schemas: object[]) =>
-  ({ id: "shop", modules: [{ id: "m", type: "CONTENT", schemas }] }) as Parameters<typeof merge>[0];
-
-test("lists differences by the names of items", () => {
-  const from = orb(schema("a", { name: "x", type: "string" }), schema("b"));
-  const to = orb(schema("b"), schema("a", { name: "x", type: "text" }, { name: "y", type: "date" }));
-  expect(differences(from, to).map(({ way }) => way.join("."))).toEqual([
-    "modules.m.schemas.a.fields.x.type",
-    "modules.m.schemas.a.fields.y",
-  ]);
-  expect(differences(orb(schema("a"), schema("b")), orb(schema("b"), schema("a")))).toHaveLength(1);
-});
-
-test("merges changes of two people, and asks only where both changed the same value", () => {
-  const base = orb(schema("a", { name: "x", type: "string" }, { name: "old", type: "string" }));
-  const mine = orb(schema("a", { name: "x", type: "string", max: 5 }, { name: "mine", type: "date" }));
-  const theirs = orb(
-    schema(
-      "a",
-      { name: "x", type: "string", max: 9 },
-      { name: "old", type: "string" },
-      { name: "theirs", type: "date" },
-    ),
-    schema("b"),
-  );
-  const { merged, clashes } = merge(base, mine, theirs, () => "theirs");
-  expect(clashes).toEqual([
-    { way: ["modules", "m", "schemas", "a", "fields", "x", "max"], mine: 5, theirs: 9 },
-  ]);
-  expect(merged).toEqual(
-    orb(
-      schema(
-        "a",
-        { name: "x", type: "string", max: 9 },
-        { name: "mine", type: "date" },
-        { name: "theirs", type: "date" },
-      ),
-      schema("b"),
-    ),
-  );
-  const removed = merge(base, orb(), theirs, () => "mine");
-  expect(removed.clashes.map(({ way }) => way.at(-1))).toEqual(["a"]);
-  expect(removed.merged).toEqual(orb(schema("b")));
-});
+  ({ id: "shop", modules: [{ id: "m", type: "CONTENT", schemas }] }) as Parameters<typeof withId>[0];
 
 test("compares texts by line, and leaves out lines far from changes", () => {
   const from = Array.from({ length: 30 }, (_, at) => `line ${at}`);

@@ -3,7 +3,7 @@ import { applyPatch } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import { placeName } from "../../functions/console/entries/nested-names.ts";
 import { patch } from "../../shared/definition/document/diff.ts";
-import { changesIn, pathOf } from "../../shared/differences/index.ts";
+import { changesIn, differencesIn, merge, nameIn, pathOf, valueIn } from "../../shared/differences/index.ts";
 import { wordChanges } from "../../shared/differences/words.ts";
 import { testRandom } from "../support/random.ts";
 
@@ -130,4 +130,49 @@ test("words are compared in bounded work, and both versions stay whole", () => {
   const many = (seed: number) =>
     Array.from({ length: 400 }, (_, at) => paragraph(`${at}`, text(40 + ((seed * at) % 7))));
   expect(changesIn(many(1), many(2))).toHaveLength(400);
+});
+
+const schema = (id: string, ...fields: object[]) => ({ id, fields });
+const orb = (...schemas: object[]) => ({ id: "shop", modules: [{ id: "m", type: "CONTENT", schemas }] });
+
+test("lists differences by the names of items", () => {
+  const from = orb(schema("a", { name: "x", type: "string" }), schema("b"));
+  const to = orb(schema("b"), schema("a", { name: "x", type: "text" }, { name: "y", type: "date" }));
+  expect(differencesIn(from, to).map(({ way }) => way.join("."))).toEqual([
+    "modules.m.schemas.a.fields.x.type",
+    "modules.m.schemas.a.fields.y",
+  ]);
+  expect(differencesIn(orb(schema("a"), schema("b")), orb(schema("b"), schema("a")))).toHaveLength(1);
+});
+
+test("merges changes of two people, and asks only where both changed the same value", () => {
+  const base = orb(schema("a", { name: "x", type: "string" }, { name: "old", type: "string" }));
+  const mine = orb(schema("a", { name: "x", type: "string", max: 5 }, { name: "mine", type: "date" }));
+  const theirs = orb(
+    schema(
+      "a",
+      { name: "x", type: "string", max: 9 },
+      { name: "old", type: "string" },
+      { name: "theirs", type: "date" },
+    ),
+    schema("b"),
+  );
+  const { value, conflicts } = merge(base, theirs, mine, { keyOf: nameIn, isTheirs: () => true });
+  const way = ["modules", "m", "schemas", "a", "fields", "x", "max"];
+  expect(conflicts).toEqual([way]);
+  expect([mine, theirs].map((side) => valueIn(side, way))).toEqual([5, 9]);
+  expect(value).toEqual(
+    orb(
+      schema(
+        "a",
+        { name: "x", type: "string", max: 9 },
+        { name: "theirs", type: "date" },
+        { name: "mine", type: "date" },
+      ),
+      schema("b"),
+    ),
+  );
+  const removed = merge(base, theirs, orb(), { keyOf: nameIn });
+  expect(removed.conflicts.map((one) => one.at(-1))).toEqual(["a"]);
+  expect(removed.value).toEqual(orb(schema("b")));
 });

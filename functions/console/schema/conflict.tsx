@@ -1,16 +1,52 @@
 /** Resolves an edit conflict: shows both versions, and merges them. */
 import { useState } from "preact/hooks";
+import { merge } from "../../../shared/differences/merge.ts";
+import { type Difference, differencesIn, nameIn, valueIn } from "../../../shared/differences/named.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Dialog } from "../ui/dialog.tsx";
 import { exactTime } from "../ui/time.tsx";
 import { say } from "../ui/toast.tsx";
 import { type Base, type Editor, printed } from "./document/editor.ts";
-import { differences, merge, type Way } from "./document/merge.ts";
+import { isObject, type JsonObject } from "./document/pointer.ts";
 import { JsonDiff } from "./json-diff.tsx";
 import { brief, Changes, wordsOf, wordsOfWay } from "./words.tsx";
 
-const keyOf = (way: Way) => way.join("\n");
+type Side = "mine" | "theirs";
+
+const keyOf = (way: Difference["way"]) => way.join("\n");
+
+/** Lets the user choose one of the two values. */
+function Clash({
+  way,
+  name,
+  mine,
+  theirs,
+  chosen,
+  choose,
+}: {
+  way: Difference["way"];
+  name: string;
+  mine: JsonObject;
+  theirs: JsonObject;
+  chosen: Side | undefined;
+  choose: (side: Side) => void;
+}) {
+  return (
+    <fieldset class="clash">
+      <legend>{wordsOfWay(way)}</legend>
+      {(["mine", "theirs"] as const).map((side) => (
+        <label class="check" key={side}>
+          <input type="radio" name={keyOf(way)} checked={chosen === side} onChange={() => choose(side)} />
+          <span>
+            {side === "mine" ? t("conflict.yours") : t("conflict.of", { name })}{" "}
+            <code>{brief(valueIn(side === "mine" ? mine : theirs, way))}</code>
+          </span>
+        </label>
+      ))}
+    </fieldset>
+  );
+}
 
 export function ConflictDialog({
   editor,
@@ -24,11 +60,15 @@ export function ConflictDialog({
   name: string;
   onClose: () => void;
 }) {
-  const [chosen, setChosen] = useState<ReadonlyMap<string, "mine" | "theirs">>(new Map());
+  const [chosen, setChosen] = useState<ReadonlyMap<string, Side>>(new Map());
   const base = editor.base.value.document;
   const mine = editor.document.value;
-  const { merged, clashes } = merge(base, mine, theirs.document, (way) => chosen.get(keyOf(way)) ?? "mine");
-  const open = clashes.filter(({ way }) => !chosen.has(keyOf(way))).length;
+  const { value, conflicts } = merge(base, theirs.document, mine, {
+    keyOf: nameIn,
+    isTheirs: (way) => chosen.get(keyOf(way)) === "theirs",
+  });
+  const merged = isObject(value) ? value : mine;
+  const open = conflicts.filter((way) => !chosen.has(keyOf(way))).length;
   const take = (document: typeof mine, text: string) => {
     editor.rebase(theirs, document);
     say(text, { label: t("schema.undo"), run: () => editor.edit(mine) });
@@ -60,36 +100,26 @@ export function ConflictDialog({
         <div class="pair">
           <section>
             <h3>{t("conflict.theirs", { name })}</h3>
-            <Changes of={differences(base, theirs.document).map(wordsOf)} />
+            <Changes of={differencesIn(base, theirs.document).map(wordsOf)} />
           </section>
           <section>
             <h3>{t("conflict.mine")}</h3>
-            <Changes of={differences(base, mine).map(wordsOf)} />
+            <Changes of={differencesIn(base, mine).map(wordsOf)} />
           </section>
         </div>
-        {clashes.length === 0 ? (
+        {conflicts.length === 0 ? (
           <p class="hint">{t("conflict.none")}</p>
         ) : (
           <section>
-            <h3>{t("conflict.choose", { count: clashes.length })}</h3>
-            {clashes.map(({ way, mine: own, theirs: other }) => (
-              <fieldset class="clash" key={keyOf(way)}>
-                <legend>{wordsOfWay(way)}</legend>
-                {(["mine", "theirs"] as const).map((side) => (
-                  <label class="check" key={side}>
-                    <input
-                      type="radio"
-                      name={keyOf(way)}
-                      checked={chosen.get(keyOf(way)) === side}
-                      onChange={() => setChosen(new Map([...chosen, [keyOf(way), side]]))}
-                    />
-                    <span>
-                      {side === "mine" ? t("conflict.yours") : t("conflict.of", { name })}{" "}
-                      <code>{brief(side === "mine" ? own : other)}</code>
-                    </span>
-                  </label>
-                ))}
-              </fieldset>
+            <h3>{t("conflict.choose", { count: conflicts.length })}</h3>
+            {conflicts.map((way) => (
+              <Clash
+                key={keyOf(way)}
+                {...{ way, name, mine }}
+                theirs={theirs.document}
+                chosen={chosen.get(keyOf(way))}
+                choose={(side) => setChosen(new Map([...chosen, [keyOf(way), side]]))}
+              />
             ))}
           </section>
         )}

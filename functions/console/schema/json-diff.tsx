@@ -1,6 +1,6 @@
 import { useMemo } from "preact/hooks";
 import { t } from "../texts/t.ts";
-import { diffLines } from "./document/merge.ts";
+import { diffLines } from "./document/lines.ts";
 
 const SIGNS = { same: " ", added: "+", removed: "−", gap: "⋯" } as const;
 

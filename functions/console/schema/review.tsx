@@ -1,5 +1,6 @@
 /** The review before publishing. It shows the changes, and their effects on stored entries. */
 import { useEffect, useState } from "preact/hooks";
+import { differencesIn } from "../../../shared/differences/named.ts";
 import { checkOrb } from "../api/documents.ts";
 import type { DryRun } from "../api/orbs.ts";
 import { t } from "../texts/t.ts";
@@ -10,7 +11,6 @@ import { faultsOf, ProblemBox } from "../ui/problem.tsx";
 import { Loading } from "../ui/states.tsx";
 import { say } from "../ui/toast.tsx";
 import { type Editor, printed } from "./document/editor.ts";
-import { differences } from "./document/merge.ts";
 import type { JsonObject } from "./document/pointer.ts";
 import { canForce, Effects } from "./effects.tsx";
 import { useBefore } from "./form/published.ts";
@@ -100,7 +100,7 @@ export function Review({ editor, onClose }: { editor: Editor; onClose: () => voi
   const { publishedRevision } = editor.base.value.state;
   const first = publishedRevision === null;
   const now = editor.document.value;
-  const changes = before === undefined ? [] : differences(before, now).map(wordsOf);
+  const changes = before === undefined ? [] : differencesIn(before, now).map(wordsOf);
   const effects = result !== undefined && "effects" in result ? result.effects : undefined;
   const needsForce = effects !== undefined && (force || canForce(effects));
   const ready = effects !== undefined && !effects.refused && busy === undefined;

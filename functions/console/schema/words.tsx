@@ -1,7 +1,7 @@
 /** Describes differences between documents in words. */
+import type { Difference } from "../../../shared/differences/named.ts";
 import { has, t } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
-import type { Difference, Way } from "./document/merge.ts";
 import {
   isList,
   isObject,
@@ -12,14 +12,15 @@ import {
   textOf,
 } from "./document/pointer.ts";
 
+type Way = Difference["way"];
 type Tone = "added" | "removed" | "changed";
 
 const SHOWN = 60;
 
 /** Returns a value as text, truncated. */
-export function brief(value: Json | undefined): string {
-  if (value === undefined) return t("change.none");
-  const text = typeof value === "string" ? value : JSON.stringify(value);
+export function brief(value: unknown): string {
+  if (value === undefined || value === null) return t("change.none");
+  const text = typeof value === "string" ? value : (JSON.stringify(value) ?? "");
   return text.length <= SHOWN ? text : `${text.slice(0, SHOWN - 1)}…`;
 }
 

@@ -1,7 +1,8 @@
 export { contentMessage, contentOf, type Item, type ReadContent, readContent } from "./content.ts";
 export { diffSet } from "./diff.ts";
+export { movedOn } from "./publication.ts";
 export { publishSet, requireEach } from "./publish.ts";
-export { rebaseEntry } from "./rebase.ts";
+export { type Keep, rebaseEntry } from "./rebase.ts";
 export { releaseClosed } from "./release.ts";
 export { revertSet } from "./revert.ts";
 export { takeOut } from "./take-out.ts";

@@ -5,7 +5,9 @@ import { type ChangeLog, changeLog } from "../../definition/document/index.ts";
 import { exists, findRevision, orbHead } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { OrbContext } from "../../entry/model/index.ts";
+import { pointer } from "../../kernel/faults.ts";
 import { isPending, requireSet } from "../record/index.ts";
+import { type DefinitionSides, mergeDefinitions, type PlaceDiff, placesOf } from "./merge.ts";
 import { findProposal } from "./proposal.ts";
 
 export interface DefinitionDiff extends ChangeLog {
@@ -16,8 +18,14 @@ export interface DefinitionDiff extends ChangeLog {
   force: boolean;
   changedAt: string;
   changedBy: string;
-  /** Whether the orb has published another definition since. */
+  /** Whether the orb has published another definition since. The set must be rebased before it is published. */
   conflict: boolean;
+  /** Revision of the live definition of now. */
+  now: number;
+  /** Each place that the set changes. */
+  differences: PlaceDiff[];
+  /** Paths of what both the set and the orb have changed, each in another way. All are in `differences`. */
+  conflicts: string[];
 }
 
 /** Returns what the definition of a set changes. Null if it proposes none, or if the caller may not read definitions. */
@@ -34,11 +42,19 @@ export async function definitionDiff(
     requireSet(deps, orb, set),
   ]);
   if (read === null || !exists(head)) return null;
-  const { revision, base, document, force = false, at, by } = read.proposal;
-  const before = await findRevision(deps, orb, head, base);
+  const { revision, base, document, names, force = false, at, by } = read.proposal;
+  const conflict = isPending(record.set.state) && live !== base;
+  const [before, newest] = await Promise.all(
+    [base, live].map((one) => (one === base || conflict ? findRevision(deps, orb, head, one) : null)),
+  );
+  const old = before !== undefined && exists(before) ? before : null;
+  const now = newest !== undefined && exists(newest) ? newest : (old ?? { document, names });
+  const sides: DefinitionSides = { base: old, now, proposed: { document, names } };
+  const { conflicts } = conflict ? await mergeDefinitions(sides) : { conflicts: [] };
   return {
-    ...{ revision, base, force, changedAt: at, changedBy: by },
-    conflict: isPending(record.set.state) && live !== base,
-    ...changeLog(before?.document ?? null, document),
+    ...{ revision, base, force, changedAt: at, changedBy: by, now: conflict ? live : base, conflict },
+    ...changeLog(old?.document ?? null, document),
+    differences: await placesOf(sides, conflicts),
+    conflicts: conflicts.map(pointer),
   };
 }

@@ -1,5 +1,6 @@
 export { type DefinitionBack, definitionBack, keepingRemoved } from "./back.ts";
 export { definitionDiff } from "./compare.ts";
+export { type DefinitionSides, mergeDefinitions } from "./merge.ts";
 export {
   contextIn,
   type DefinitionItem,

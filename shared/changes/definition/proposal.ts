@@ -90,7 +90,7 @@ export function definitionMovedOn(base: number, now: number | null): AppError {
   return new AppError(
     "conflict",
     "definition_conflict",
-    `The orb's definition has changed since it was written into the change set: revision ${base} was live then, ${now ?? "none"} is now. Write the definition into the set again.`,
+    `The orb's definition has changed since it was written into the change set: revision ${base} was live then, ${now ?? "none"} is now. Rebase it with POST …/definition/rebase.`,
     { data: { base, now } },
   );
 }

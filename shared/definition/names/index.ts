@@ -1,5 +1,5 @@
 export { pinnedNames } from "./earlier.ts";
-export { type Conversion, conversionTo, isLossless } from "./forms.ts";
+export { type Conversion, conversionTo, isLossless, isSameShape } from "./forms.ts";
 export {
   type Before,
   isSameRule,
@@ -22,6 +22,7 @@ export {
 export { isAlike, objectsOf, type Part, partAt, pick, type Source } from "./parts.ts";
 export { madeOfStored, remembered, sourcesOf } from "./remembered.ts";
 export { storedNames } from "./resolve.ts";
+export { type Root, rootsIn } from "./roots.ts";
 export { type ConversionBudget, conversionBudget, shown } from "./ruled.ts";
 export { splitItems } from "./split.ts";
 export {
@@ -30,6 +31,7 @@ export {
   countForms,
   hasRulesOrMoves,
   MODULES,
+  type NamedDocument,
   NameTable,
   OWN_FORM,
   rootOf,

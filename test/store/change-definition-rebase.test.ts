@@ -1,0 +1,206 @@
+/** Merges of the definition of a change set with the live one, if the orb has published another one since. */
+import { describe, expect, it } from "vitest";
+import { contentOf, publishSet, readingIn, writingInto } from "../../shared/changes/content/index.ts";
+import { contextIn, definitionDiff } from "../../shared/changes/definition/index.ts";
+import { proposeDefinition, rebaseDefinition, tryProposal } from "../../shared/changes/proposal/index.ts";
+import { openSet, type ReadContent } from "../../shared/changes/review/index.ts";
+import { requireLive } from "../../shared/definition/stored/index.ts";
+import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
+import { namedEntry } from "../../shared/entry/model/index.ts";
+import { createOrb } from "../../shared/orb/create.ts";
+import { updateOrb } from "../../shared/orb/update.ts";
+import { admin, callerIn, failureOf, fileDeps } from "../support/entries.ts";
+
+const { deps } = await fileDeps();
+
+type Field = Record<string, unknown> & { name: string };
+const TITLE: Field = { name: "title", type: "string" };
+const PRICE: Field = { name: "price", type: "integer" };
+const BADGE: Field = { name: "badge", type: "string" };
+const NOTE: Field = { name: "note", type: "string" };
+/** Path of the fields of the schema. */
+const AT = "/modules/news/schemas/article/fields";
+
+const document = (id: string, fields: readonly Field[], more: object = {}) => ({
+  id,
+  modules: [
+    { id: "news", type: "CONTENT", schemas: [{ id: "article", access: { read: ["public"] }, fields }] },
+  ],
+  ...more,
+});
+
+const readContent: ReadContent = (given, context, { id }) => contentOf(given, context, id);
+let serial = 0;
+
+/** An orb with the fields title and price, an entry, and an empty change set. */
+async function shop() {
+  const orb = `rebased-${++serial}`;
+  await createOrb(deps, admin, { document: document(orb, [TITLE, PRICE]), publish: true });
+  const live = () => requireLive(deps, orb);
+  const made = await createEntry(deps, admin, {
+    ...{ orbId: orb, orb: await live(), module: "news", values: { title: "Lamp", price: 5 }, publish: true },
+  });
+  const { id } = made.snapshot;
+  const { set } = await openSet(
+    deps,
+    admin,
+    { orbId: orb, orb: await live(), title: "Release" },
+    readContent,
+  );
+  const target = { orb, set: set.id };
+  const propose = (fields: readonly Field[], more?: object) =>
+    proposeDefinition(deps, admin, { ...target, proposed: { document: document(orb, fields, more) } });
+  return {
+    propose,
+    tried: (fields: readonly Field[]) =>
+      tryProposal(deps, admin, { ...target, proposed: { document: document(orb, fields) } }),
+    publishLive: (fields: readonly Field[], more?: object) =>
+      updateOrb(deps, admin, { orb, document: document(orb, fields, more), publish: true }),
+    diff: async () => {
+      const found = await definitionDiff(deps, admin, await live(), set.id);
+      if (found === null) throw new Error("no definition");
+      return found;
+    },
+    rebase: (keep: Record<string, "change" | "live"> = {}) =>
+      rebaseDefinition(deps, admin, { ...target, keep }),
+    async write(values: object) {
+      const context = await contextIn(deps, await live(), set.id);
+      const to = await writingInto(deps, callerIn(admin, context), context, set.id);
+      await updateEntry(to.deps, admin, { orbId: orb, orb: context, id, values, merge: true, into: to.into });
+    },
+    /** Returns the values of the entry as the set will leave them. */
+    async preview() {
+      const context = await contextIn(deps, await live(), set.id);
+      const { deps: within } = await readingIn(deps, callerIn(admin, context), context, set.id);
+      return namedEntry(context.compiled, await loadEntry(within, orb, id))?.head.values;
+    },
+    async publish() {
+      await publishSet(deps, admin, { orbId: orb, orb: await live(), set: set.id });
+      const { compiled, document: now } = await live();
+      const { values } = namedEntry(compiled, await loadEntry(deps, orb, id))?.head ?? {};
+      return { values, fields: now.modules[0]?.schemas[0]?.fields.map(({ name }) => name), name: now.name };
+    },
+    hash: async () => (await contentOf(deps, await live(), set.id)).hash,
+  };
+}
+
+describe("the definition of a change set, after the orb has published another one", () => {
+  it("is merged with what the orb has changed in other places", async () => {
+    const one = await shop();
+    await one.propose([TITLE, { ...PRICE, label: "Cost" }, BADGE]);
+    await one.write({ badge: "new", price: 4 });
+    await one.publishLive([{ ...TITLE, max: 50 }, PRICE, NOTE], { name: "Shop" });
+    const diff = await one.diff();
+    expect(diff).toMatchObject({ base: 1, now: 2, conflict: true, conflicts: [] });
+    expect(diff.differences).toEqual([
+      { path: `${AT}/price/label`, base: null, now: null, proposed: "Cost" },
+      { path: `${AT}/badge`, base: null, now: null, proposed: expect.objectContaining(BADGE) },
+    ]);
+    // Another version of the document in the set does not take back what the orb has published.
+    await one.propose([TITLE, { ...PRICE, label: "Costs" }, BADGE]);
+    expect((await one.tried([TITLE, { ...PRICE, label: "Costs" }, BADGE])).summary.join()).not.toContain(
+      "note",
+    );
+    expect(await failureOf(one.publish())).toMatchObject({ code: "definition_conflict" });
+    const before = await one.hash();
+    await one.rebase();
+    // So approvals of the content before end.
+    expect(await one.hash()).not.toBe(before);
+    const after = await one.hash();
+    await one.rebase();
+    expect(await one.hash()).toBe(after);
+    expect(await one.diff()).toMatchObject({ base: 2, now: 2, conflict: false, conflicts: [] });
+    expect(await one.publish()).toEqual({
+      values: { title: "Lamp", badge: "new", price: 4 },
+      fields: ["title", "price", "note", "badge"],
+      name: "Shop",
+    });
+  });
+
+  it("needs a decision about each place that both have changed", async () => {
+    const one = await shop();
+    await one.propose([{ ...TITLE, max: 10, label: "Name" }, PRICE, BADGE]);
+    await one.publishLive([{ ...TITLE, max: 50, label: "Heading" }, PRICE, { ...BADGE, type: "text" }]);
+    const { conflicts, differences } = await one.diff();
+    const paths = [`${AT}/title/label`, `${AT}/title/max`, `${AT}/badge/type`];
+    expect(conflicts.toSorted()).toEqual(paths.toSorted());
+    expect(differences).toContainEqual({ path: `${AT}/title/max`, base: null, now: 50, proposed: 10 });
+    expect(differences).toContainEqual({
+      path: `${AT}/badge/type`,
+      base: null,
+      now: "text",
+      proposed: "string",
+    });
+    const open = await failureOf(one.rebase({ [`${AT}/title/max`]: "live" }));
+    expect(open).toMatchObject({ code: "change_conflict" });
+    expect(open.errors?.map(({ path }) => path).toSorted()).toEqual([
+      `${AT}/badge/type`,
+      `${AT}/title/label`,
+    ]);
+    const made = await one.rebase({
+      [`${AT}/title/max`]: "live",
+      [`${AT}/title/label`]: "change",
+      [`${AT}/badge/type`]: "live",
+    });
+    const [title, , badge] = made.orb.document.modules[0]?.schemas[0]?.fields ?? [];
+    expect([title, badge]).toMatchObject([{ max: 50, label: "Name" }, { type: "text" }]);
+  });
+
+  it("follows fields through renames on both sides", async () => {
+    const one = await shop();
+    await one.propose([
+      { ...TITLE, max: 50 },
+      { ...PRICE, name: "cost", was: "price" },
+    ]);
+    await one.write({ title: "Desk lamp", cost: 4 });
+    await one.publishLive([{ ...TITLE, name: "heading", was: "title" }, PRICE]);
+    await one.publishLive([{ ...TITLE, name: "caption", was: "heading" }, PRICE]);
+    expect((await one.diff()).conflicts).toEqual([]);
+    await one.rebase();
+    expect(await one.preview()).toEqual({ caption: "Desk lamp", cost: 4 });
+    expect(await one.publish()).toMatchObject({
+      values: { caption: "Desk lamp", cost: 4 },
+      fields: ["caption", "cost"],
+    });
+  });
+
+  it("asks which name stays if both have renamed a field, and which field stays if one has removed it", async () => {
+    const one = await shop();
+    await one.propose([
+      { ...TITLE, name: "heading", was: "title" },
+      { ...PRICE, max: 9 },
+    ]);
+    await one.publishLive([{ ...TITLE, name: "caption", was: "title" }]);
+    const { conflicts, differences } = await one.diff();
+    expect(conflicts).toEqual([`${AT}/title/name`, `${AT}/price`]);
+    expect(differences).toContainEqual({
+      ...{ path: `${AT}/price`, base: expect.objectContaining(PRICE), now: null },
+      proposed: expect.objectContaining({ ...PRICE, max: 9 }),
+    });
+    await one.rebase({ [`${AT}/title/name`]: "live", [`${AT}/price`]: "live" });
+    expect(await one.publish()).toMatchObject({ values: { caption: "Lamp" }, fields: ["caption"] });
+  });
+
+  it("keeps the values of fields that the set has added and renamed", async () => {
+    const one = await shop();
+    await one.propose([TITLE, PRICE, BADGE]);
+    await one.write({ badge: "new" });
+    await one.propose([TITLE, PRICE, { ...BADGE, name: "label", was: "badge" }]);
+    await one.publishLive([TITLE, PRICE, NOTE]);
+    await one.rebase();
+    expect(await one.preview()).toMatchObject({ label: "new" });
+    expect((await one.publish()).values).toMatchObject({ title: "Lamp", label: "new" });
+  });
+
+  it("is not merged if versions of entries in the set would show values of another field", async () => {
+    const one = await shop();
+    await one.propose([TITLE, PRICE, BADGE]);
+    await one.write({ badge: "new" });
+    await one.propose([TITLE, PRICE, { ...BADGE, name: "label", was: "badge" }]);
+    await one.publishLive([TITLE, PRICE, BADGE]);
+    expect(await failureOf(one.rebase())).toMatchObject({
+      code: "definition_conflict",
+      data: { name: "label" },
+    });
+  });
+});
