@@ -1,12 +1,8 @@
-/** The history of entries: how responses show revisions, and the newest changes of an orb. */
+/** The history of entries: how responses show revisions. */
 import { z } from "@hono/zod-openapi";
-import type { Context } from "hono";
 import { STATUSES } from "../../shared/definition/document/index.ts";
-import { RECENT, recentChanges } from "../../shared/entry/index.ts";
-import { parseQuery } from "../http/router.ts";
-import { json, listOf, pageQuery, RevisionTag, wholeNumber } from "../http/schemas.ts";
-import type { AppEnv } from "../request/context.ts";
-import { definition, ValuesSchema } from "./entry-schemas.ts";
+import { json, listOf, pageQuery, RevisionTag } from "../http/schemas.ts";
+import { ValuesSchema } from "./entry-schemas.ts";
 
 const moment = z.iso.datetime().nullable();
 
@@ -87,23 +83,3 @@ export const OneRevision = z.strictObject({
 export const oneRevision = {
   200: json("The revision; with `against`, the comparison", z.union([RevisionSchema, ComparisonSchema])),
 };
-
-export const ChangeSchema = RevisionItemSchema.pick({
-  revision: true,
-  operation: true,
-  status: true,
-  at: true,
-  by: true,
-  through: true,
-})
-  .extend({ id: z.string(), module: z.string(), schema: z.string() })
-  .openapi("EntryChangeItem");
-
-export const RecentQuery = z.strictObject({ limit: wholeNumber(RECENT.limit).default(10) });
-
-/** Lists the newest changes of all entries of an orb. */
-export async function recent(c: Context<AppEnv>): Promise<Response> {
-  const { limit } = parseQuery(RecentQuery, c.req.queries());
-  const { orb: orbId } = await definition(c);
-  return c.json({ items: await recentChanges(c.var.deps, c.var.actor, { orbId, limit }) }, 200);
-}

@@ -32,6 +32,12 @@ export const ROUTES: readonly Route[] = [
     nav: { label: "nav.media", icon: "image" },
   },
   {
+    path: "/orbs/:orb/activity",
+    load: () => import("./activity/page.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.activity", icon: "activity" },
+  },
+  {
     path: "/orbs/:orb/people",
     load: () => import("./people/users.tsx"),
     visible: forManagers,

@@ -38,6 +38,16 @@ export function readId(kind: string, cursor: string | undefined): string | undef
   return id;
 }
 
+/** Encodes where each source of a merged list continues. */
+export function writePlaces(kind: string, places: readonly number[] | null): string | null {
+  return places === null ? null : encode(kind, ...places);
+}
+
+/** @param count the number of sources of the list */
+export function readPlaces(kind: string, cursor: string | undefined, count: number): number[] | undefined {
+  return cursor === undefined ? undefined : decode(kind, cursor, count);
+}
+
 export function writePlace(kind: string, place: Place | null): string | null {
   return place === null ? null : encode(kind, place.number, place.seq);
 }

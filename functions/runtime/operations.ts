@@ -7,17 +7,10 @@
  */
 import { z } from "@hono/zod-openapi";
 import { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "../../shared/entry/index.ts";
+import { ActivityPage, ActivityQuery, activity } from "../admin/activity.ts";
 import { BulkLines, BulkQuery, createMany } from "../admin/entries-bulk.ts";
 import { RekeySchema, rekey } from "../admin/entries-rekey.ts";
-import {
-  ChangeSchema,
-  ListedRevisions,
-  OneRevision,
-  oneRevision,
-  RecentQuery,
-  recent,
-  revisionPage,
-} from "../admin/entry-revisions.ts";
+import { ListedRevisions, OneRevision, oneRevision, revisionPage } from "../admin/entry-revisions.ts";
 import {
   EntryBody,
   EntryPatchBody,
@@ -384,13 +377,15 @@ export const managedOnly = [
   managedOperation("entries.read", "/search", searchStored),
   managedOperation("entries.read", "/activity", {
     method: "get",
-    operationId: "listEntryChanges",
-    summary: "List the newest changes of all entries of an orb",
-    description: "Newest first. The list is read from the end of the orb's stream, and has no further page.",
-    query: RecentQuery,
-    responses: { 200: json("The changes", z.object({ items: z.array(ChangeSchema) })) },
+    operationId: "listActivity",
+    tags: ["Orbs: content"],
+    summary: "List what happened in an orb",
+    description:
+      "Newest first: changes of entries, change sets and comments, uploads and descriptions of files, revisions of the document, and changes of accounts and their rights. Without values of entries. An upload is listed until an entry uses the file. Needs the right `manage` for names of accounts, for purges, for reveals and for the kind `access`.",
+    query: ActivityQuery,
+    responses: { 200: json("A page", ActivityPage) },
     problems: [400, 401, 403, 404],
-    serve: recent,
+    serve: activity,
   }),
 ] as const;
 

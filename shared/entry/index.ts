@@ -45,8 +45,6 @@ export {
   compareRevisions,
   getRevision,
   listRevisions,
-  RECENT,
-  recentChanges,
   revealValues,
   revisionNumber,
 } from "./read/index.ts";

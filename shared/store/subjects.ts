@@ -221,6 +221,7 @@ export const subjects = {
   /** A comment on a change set. */
   changeComment: (orb: string, set: string, id: string) =>
     `${token(orb, "orb")}._change.${token(set, "change")}.comment.${token(id, "comment")}`,
+  allChangeComments: (orb: string) => `${token(orb, "orb")}._change.*.comment.*`,
   /** The ids of the comments on a change set, in the order in which they were written. */
   changeCommentOrder: (orb: string, set: string) =>
     `${token(orb, "orb")}._change.${token(set, "change")}.order`,

@@ -139,6 +139,27 @@ test("the overview lists changes of entries among the recent changes, and the ho
   expect(page.url()).toContain(first);
 });
 
+test("the activity of an orb and of an entry names people, marks words, and is filtered", async () => {
+  const page = await console.open(`/orbs/${ORB}/activity`);
+  const lines = page.locator(".activity > li");
+  await lines
+    .filter({ hasText: "Created By Grace again" })
+    .filter({ hasText: "Grace Gone (removed)" })
+    .waitFor();
+  const changed = lines.filter({ hasText: /Changed\s+Changed by Ada/ });
+  await changed.getByRole("button", { name: "What changed" }).click();
+  await changed.locator("ins", { hasText: "Changed" }).first().waitFor();
+  expect(await text(page, ".activity-line")).not.toMatch(HASH);
+  await inspect(page, "activity");
+  await page.getByLabel("Kind").selectOption({ label: "Accounts" });
+  await expect.poll(() => text(page, ".activity-line")).toMatch(/Accounts\s+Changed Grace Gone \(removed\)/);
+  expect(await text(page, ".activity-line")).not.toContain("Ada Robot\nNote");
+  await page.goto(page.url().replace(/\/orbs.*/, `${NOTES}/${second}/history`));
+  await page.getByRole("tab", { name: "Activity" }).click();
+  await expect.poll(() => lines.count()).toBe(2);
+  await lines.filter({ hasText: "Grace Gone (removed)" }).waitFor();
+});
+
 test("the audit log is filtered by the name of an account", async () => {
   await register(
     console.platform,

@@ -115,22 +115,6 @@ export async function countVisible(
   return totalExact === false ? undefined : total;
 }
 
-/** A change of an entry, without its values. */
-export interface EntryChangeItem
-  extends Pick<RevisionItem, "revision" | "operation" | "at" | "by" | "through"> {
-  id: string;
-  module: string;
-  schema: string;
-}
-
-/** Lists the newest changes of all entries of an application. Platform admins only. */
-export const listChanges = async (
-  orb: string,
-  limit: number,
-  signal?: AbortSignal,
-): Promise<readonly EntryChangeItem[]> =>
-  (await get<{ items: EntryChangeItem[] }>(`${orbPath(orb)}/activity`, { query: { limit }, signal })).items;
-
 /** Reads up to 100 entries of any schema by id. Leaves out those that are gone. Platform admins only. */
 export async function readNamed(
   orb: string,

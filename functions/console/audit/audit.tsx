@@ -3,6 +3,7 @@ import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { AccountPicker } from "../accounts/picker.tsx";
 import { type AuditRecord, listAudit } from "../api/people.ts";
+import { instantOf } from "../model/moment.ts";
 import { useLoad } from "../state/load.ts";
 import { nameForAdmin } from "../state/names.ts";
 import { t } from "../texts/t.ts";
@@ -96,12 +97,6 @@ const columnsOf = (
   { id: "client", label: t("audit.client"), cell: ({ client }) => client, wide: true },
 ];
 
-/** Returns the value of an input of type `datetime-local` as a time with a time zone; undefined if it is empty. */
-function instant(text: string | null): string | undefined {
-  const at = text === null || text === "" ? Number.NaN : new Date(text).getTime();
-  return Number.isNaN(at) ? undefined : new Date(at).toISOString();
-}
-
 /** Returns the query for the records that match the filters in the page's URL. */
 function queryOf(given: URLSearchParams, cursor: string | undefined): URLSearchParams {
   const query = new URLSearchParams({ limit: "50" });
@@ -110,7 +105,7 @@ function queryOf(given: URLSearchParams, cursor: string | undefined): URLSearchP
     if (value !== "") query.set(`filter[${name}]`, value);
   }
   for (const name of TIMES) {
-    const at = instant(given.get(name));
+    const at = instantOf(given.get(name));
     if (at !== undefined) query.set(`filter[at][${name}]`, at);
   }
   if (cursor !== undefined) query.set("cursor", cursor);

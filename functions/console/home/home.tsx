@@ -1,6 +1,6 @@
 import { useState } from "preact/hooks";
+import { listActivity } from "../api/activity.ts";
 import { isPlatformAdmin } from "../api/caller.ts";
-import { listChanges } from "../api/entries.ts";
 import { discoverOrbs, listOrbs, type OrbItem } from "../api/orbs.ts";
 import { countEntries, readHealth } from "../api/platform.ts";
 import { titleOf } from "../model/orb.ts";
@@ -31,8 +31,10 @@ function Entries({ orb }: { orb: string }) {
 
 /** Shows when the application or one of its entries last changed. */
 function LastChange({ orb: { id, updatedAt } }: { orb: OrbItem }) {
-  const { data } = useLoad(`orbs/${id}/last-change`, (signal) => listChanges(id, 1, signal));
-  const at = data?.[0]?.at ?? updatedAt;
+  const { data } = useLoad(`orbs/${id}/last-change`, (signal) =>
+    listActivity(id, { "filter[kind]": "entry", limit: 1 }, signal),
+  );
+  const at = data?.items[0]?.at ?? updatedAt;
   return <Time at={at > updatedAt ? at : updatedAt} />;
 }
 

@@ -12,7 +12,7 @@ import { LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Shows } from "../ui/states.tsx";
 import { type Column, Pager, Table } from "../ui/table.tsx";
-import { Time } from "../ui/time.tsx";
+import { Day, Time } from "../ui/time.tsx";
 import { operationOf, RevisionDetail } from "./revision.tsx";
 
 function userText({ kind, name, id }: Use): string {
@@ -32,9 +32,9 @@ const COLUMNS: readonly Column<Use>[] = [
   {
     id: "first",
     label: t("revisions.usedSince"),
-    cell: ({ first }) => <time dateTime={first}>{first}</time>,
+    cell: ({ first }) => <Day date={first} />,
   },
-  { id: "last", label: t("revisions.usedLast"), cell: ({ last }) => <time dateTime={last}>{last}</time> },
+  { id: "last", label: t("revisions.usedLast"), cell: ({ last }) => <Day date={last} /> },
 ];
 
 /** Lists the revisions of an application's document that programs still name, so that people know who must be changed. */

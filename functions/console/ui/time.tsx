@@ -12,6 +12,7 @@ const toMinute = new Intl.DateTimeFormat(LOCALE, {
   timeZoneName: "short",
 });
 const day = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium" });
+const dayInUtc = new Intl.DateTimeFormat(LOCALE, { dateStyle: "medium", timeZone: "UTC" });
 
 const UNITS: readonly [Intl.RelativeTimeFormatUnit, number][] = [
   ["second", 60],
@@ -50,4 +51,9 @@ export function Time({ at }: { at: string }) {
       {ago(new Date(at), new Date())}
     </time>
   );
+}
+
+/** A day without a time, in UTC: `2026-11-28`. */
+export function Day({ date }: { date: string }) {
+  return <time dateTime={date}>{dayInUtc.format(new Date(date))}</time>;
 }

@@ -71,7 +71,11 @@ export function requireNames(actor: Actor, orb: NamingOrb | null, use: "ids" | "
  * Returns the realms (sets of accounts) that can have changed something in an application, or on the platform.
  * @param id id of the application, which may not be published; null for the platform
  */
-export function realmsOf(actor: Actor, id: string | null, orb: NamingOrb | null): string[] {
+export function realmsOf(
+  actor: Actor,
+  id: string | null,
+  orb: Pick<NamingOrb, "id" | "usesAccess"> | null,
+): string[] {
   const users = orb === null ? SHARED_REALM : realmOf(orb.id, orb.usesAccess);
   // Only platform admins see applications that are not published, whose accounts may be their own.
   const own = id === null || actor.kind === "orb" ? [] : [id];

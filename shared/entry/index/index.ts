@@ -19,6 +19,7 @@ export {
   type IndexEntry,
   type IndexScan,
   type IndexWindow,
+  messagesBackwards,
   messagesInOrder,
   readPage,
   readPlaces,

@@ -23,15 +23,17 @@ const MAX_WINDOW = 500;
 const USUAL_DENSITY = 1 / 10;
 
 /** Reads a page of an index. A missing stream counts as empty. */
-export async function readPage(
+export function readPage(
   store: Store,
   orb: string,
   filter: string,
   options: Pick<ScanOptions, "fromSeq" | "limit" | "roughly">,
 ): Promise<Page> {
-  const page = await nullIfMissing(
-    store.scan(streams.orb(orb), filter, { ...options, maxBytes: indexBytes(options.limit) }),
-  );
+  return pageOf(store, streams.orb(orb), filter, { ...options, maxBytes: indexBytes(options.limit) });
+}
+
+async function pageOf(store: Store, stream: string, filter: string, options: ScanOptions): Promise<Page> {
+  const page = await nullIfMissing(store.scan(stream, filter, options));
   return page ?? { messages: [], pending: 0, lastSeq: 0 };
 }
 
@@ -92,6 +94,16 @@ export async function readPlaces(
 
 /** What {@link messagesInOrder} reads: the filter of an index, and the number of messages of the first read. */
 export type MessageScan = Pick<IndexScan, "orb" | "filter" | "first">;
+
+/** What {@link messagesBackwards} reads: messages of any size in any stream. */
+interface BackwardScan {
+  stream: string;
+  filter: string;
+  /** Number of messages of the first read. */
+  first: number;
+  /** Maximum bytes of a read. Default: as for an index. */
+  maxBytes?: number;
+}
 
 /** Messages that a scan has read with one request. */
 export interface MessageWindow {
@@ -169,28 +181,30 @@ export async function* messagesInOrder(
     return;
   }
   const start = after ?? (await newest());
-  if (start !== undefined) yield* messagesBackwards(store, indexScan, start);
+  const { orb, filter, first } = indexScan;
+  if (start !== undefined)
+    yield* messagesBackwards(store, { stream: streams.orb(orb), filter, first }, start);
 }
 
 /**
  * Yields messages newest first. The broker can read only forwards, so each page starts at an estimated earlier sequence
  * number.
  */
-async function* messagesBackwards(
+export async function* messagesBackwards(
   store: Store,
-  indexScan: MessageScan,
+  { stream, filter, first, maxBytes }: BackwardScan,
   before: ScanStart,
 ): AsyncGenerator<MessageWindow> {
   let upper = before.seq;
   let density = before.density > 0 ? before.density : USUAL_DENSITY;
-  let want = indexScan.first;
+  let want = first;
   while (upper > 1) {
     const width = Math.max(1, Math.ceil((want * 1.2) / density));
     const from = Math.max(1, upper - width);
-    const page = await readPage(store, indexScan.orb, indexScan.filter, {
-      fromSeq: from,
-      limit: want * 3 + 32,
-      roughly: true,
+    const limit = want * 3 + 32;
+    const page = await pageOf(store, stream, filter, {
+      ...{ fromSeq: from, limit, roughly: true },
+      maxBytes: maxBytes ?? indexBytes(limit),
     });
     const inside = page.messages.filter((message) => message.seq < upper);
     const reached = inside.at(-1)?.seq ?? from;

@@ -6,7 +6,6 @@ export { listManaged } from "./managed.ts";
 export { getManaged, schemaOfEntry } from "./managed-get.ts";
 export { ownRevision, undoes } from "./own-revision.ts";
 export { Reading } from "./reading.ts";
-export { RECENT, recentChanges } from "./recent.ts";
 export { revealValues } from "./reveal.ts";
 export {
   compareRevisions,

@@ -4,6 +4,7 @@
  */
 import { useState } from "preact/hooks";
 import { useLocation, useSearchParams } from "wouter-preact";
+import { ActivityList } from "../../activity/list.tsx";
 import { isPlatformAdmin } from "../../api/caller.ts";
 import {
   type EntryItem,
@@ -26,11 +27,12 @@ import { Page } from "../../ui/page.tsx";
 import { Shows } from "../../ui/states.tsx";
 import { Tabs } from "../../ui/tabs.tsx";
 import { complain, say } from "../../ui/toast.tsx";
+import { Comparison } from "../comparison.tsx";
 import { useNames } from "../names.ts";
 import { type Place, WithSchema } from "../place.tsx";
 import { rightsOf } from "../rights.ts";
 import { AsOf } from "./as-of.tsx";
-import { Comparison, Revisions } from "./revisions.tsx";
+import { Revisions } from "./revisions.tsx";
 
 /** Reads the revisions of an entry page by page, newest first. */
 function useRevisions(place: EntryPlace, id: string) {
@@ -164,7 +166,13 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
     rightsOf(caller, { orb, module, schema }, entry).readOnly === undefined;
   const onRestore = (revision: number) =>
     void (entry !== undefined && restore(place, entry, revision).then((done) => done && go(page)));
-  const tab = search.get("at") !== null || search.get("tab") === "time" ? "time" : "revisions";
+  const chosen = search.get("tab");
+  const tab =
+    search.get("at") !== null || chosen === "time"
+      ? "time"
+      : chosen === "activity" && place.managed
+        ? "activity"
+        : "revisions";
   return (
     <Page
       wide
@@ -185,11 +193,14 @@ function History({ place: { caller, orb, module, schema }, id }: { place: Place;
         tabs={[
           { id: "revisions", label: t("history.revisions") },
           { id: "time", label: t("history.byTime") },
+          ...(place.managed ? [{ id: "activity", label: t("activity.title") }] : []),
         ]}
         current={tab}
-        onChange={(chosen) => put(chosen === "time" ? { tab: "time" } : { tab: null, at: null })}
+        onChange={(chosen) => put({ tab: chosen === "revisions" ? null : chosen, at: null })}
       >
-        {tab === "time" ? (
+        {tab === "activity" ? (
+          <ActivityList orb={orb} filter={{ "filter[entry]": id }} />
+        ) : tab === "time" ? (
           <AsOf {...{ place, id, cells }} at={search.get("at")} onChange={(at) => put({ at, tab: "time" })} />
         ) : (
           <ByRevision
