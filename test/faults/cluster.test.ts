@@ -1,9 +1,12 @@
 /** Three brokers give the same guarantees as one, and survive the loss of one within seconds. */
 import { readFileSync } from "node:fs";
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import { buckets, streams } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
-import { leaderOf, startPlatform } from "../support/platform.ts";
+import { freeze } from "../support/freeze.ts";
+import { leaderOf, startPlatform, type TestPlatform } from "../support/platform.ts";
+import { until } from "../support/races.ts";
 import { Writers } from "../support/writers.ts";
 
 const RECOVERY_MS = 15_000;
@@ -12,8 +15,13 @@ const shop: unknown = JSON.parse(
   readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"),
 );
 
+let platform: TestPlatform;
+beforeAll(async () => {
+  platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
+});
+afterAll(() => platform?.stop());
+
 test("first steps, races, validity windows and reads of own writes work on three brokers", async () => {
-  await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   expect(platform.brokers).toHaveLength(3);
   const token = await adminToken(platform);
   const as = (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) =>
@@ -81,8 +89,30 @@ test("first steps, races, validity windows and reads of own writes work on three
   expect(Date.now()).toBeGreaterThanOrEqual(opens + 6_000);
 });
 
+test("answers requests through the other two brokers when one of three is frozen", async () => {
+  // Without the leader of the orbs' bucket, the platform is not ready until another one is elected.
+  const leader = await leaderOf(platform, streams.kv(buckets.orbs), 10_000);
+  const silent = platform.brokers[(leader + 1) % platform.brokers.length];
+  if (silent?.pid === undefined) throw new Error("There are not three brokers.");
+  await freeze(silent.pid);
+  try {
+    const round = () =>
+      Promise.all(
+        Array.from({ length: 40 }, async (_, i) => {
+          // For longer than five seconds, after which a check proves again that writes are stored.
+          await delay(i * 150);
+          return (await call(platform, "GET", "/api/health")).status;
+        }),
+      );
+    // On a busy machine, the other two may elect leaders meanwhile. If a third of the requests waited for the frozen
+    // broker, no round would succeed.
+    await until(async () => (await round()).every((status) => status === 200));
+  } finally {
+    process.kill(silent.pid, "SIGCONT");
+  }
+}, 120_000);
+
 test("keeps acknowledged writes and continues after the leader of an orb's stream is killed", async () => {
-  await using platform = await startPlatform({ env: { NATS_BROKERS: "3" } });
   const writers = new Writers(platform);
   await writers.start(4);
   await writers.more(20);

@@ -1,6 +1,6 @@
 /** The link under load and failures: one connection for all requests, and no request waits for a lost broker. */
 import { setTimeout as delay } from "node:timers/promises";
-import { expect, test } from "vitest";
+import { afterAll, beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { freeze } from "../support/freeze.ts";
 import { startPlatform, type TestPlatform } from "../support/platform.ts";
@@ -42,104 +42,21 @@ async function linked(env: Record<string, string> = {}, uses: object[] = []) {
 
 const health = async (platform: TestPlatform) => (await call(platform, "GET", "/api/health")).status;
 
-test("shares one connection among hundreds of parallel requests", async () => {
-  await using stand = await linked();
-  await stand.publish();
-  const { platform, token } = stand;
-  const idle = await settled(stand.connections);
-  let most = 0;
-  const watch = setInterval(() => {
-    most = Math.max(most, stand.connections());
-  }, 5);
-  const answers = await Promise.all(
-    Array.from({ length: 200 }, (_, i) =>
-      i % 4 === 0
-        ? call(platform, "POST", "/api/many/m?publish=true", { token, body: { values: { n: i } } })
-        : call(platform, "GET", "/api/many/m?limit=10"),
-    ),
-  );
-  clearInterval(watch);
-  const statuses = Object.groupBy(answers, ({ status }) => String(status));
-  const counts = Object.entries(statuses).map(([status, all]) => [status, all?.length]);
-  expect(counts).toEqual([
-    ["200", 150],
-    ["201", 50],
-  ]);
-  expect(most).toBe(idle);
-  const { body } = await call(platform, "GET", "/api/many/m?count=true&limit=200");
-  const numbers = body.items.map((item: { values: { n: number } }) => item.values.n);
-  expect(numbers.toSorted((a: number, b: number) => a - b)).toEqual(
-    Array.from({ length: 50 }, (_, i) => i * 4),
-  );
+/** The platform of all tests that need no other settings. */
+let stand: Awaited<ReturnType<typeof linked>>;
+beforeAll(async () => {
+  stand = await linked({}, [{ service: "slow", handlers: ["wait"] }]);
 });
+afterAll(() => stand?.[Symbol.asyncDispose]());
 
 test("opens one connection per object", async () => {
-  await using one = await linked();
-  const alone = await settled(one.connections);
-  await using stand = await linked({ NATS_LINK_COUNT: "4", NATS_LINK_LOCATION: "weur" });
-  for (let i = 0; i < 8; i++) expect(await health(stand.platform)).toBe(200);
-  expect(await settled(stand.connections)).toBe(alone + 3);
-});
-
-test("answers 503 while the broker is frozen, and 200 right after", async () => {
-  await using stand = await linked();
-  const { platform } = stand;
-  const pid = platform.broker?.pid ?? 0;
-  await freeze(pid);
-  try {
-    expect(await health(platform)).toBe(503);
-    const then = await Promise.all(Array.from({ length: 20 }, () => health(platform)));
-    expect(new Set(then)).toEqual(new Set([503]));
-  } finally {
-    process.kill(pid, "SIGCONT");
-  }
-  expect(await health(platform)).toBe(200);
-});
-
-// At the same time, because both mostly wait for elections.
-test.concurrent.for(["SIGSTOP", "SIGKILL"] as const)(
-  "reads continue through another broker when the one that serves the link is lost (%s)",
-  async (signal, { expect }) => {
-    await using stand = await linked({ NATS_BROKERS: "3", NATS_REPLICAS: "3" });
-    const { platform } = stand;
-    await health(platform);
-    const [serving] = platform.brokers.toSorted((a, b) => connectionsTo(b.wsPort) - connectionsTo(a.wsPort));
-    if (serving?.pid === undefined) throw new Error("no broker serves the link");
-    const { pid } = serving;
-    if (signal === "SIGKILL") await serving.pause("SIGKILL");
-    else await freeze(pid);
-    try {
-      // The other brokers may have to elect a leader first.
-      await expect.poll(() => health(platform)).toBe(200);
-      const answers = await Promise.all(Array.from({ length: 20 }, () => health(platform)));
-      expect(new Set(answers)).toEqual(new Set([200]));
-    } finally {
-      if (signal === "SIGKILL") await serving.resume();
-      else process.kill(pid, "SIGCONT");
-    }
-  },
-);
-
-test("answers 503 while the broker is down, and keeps acknowledged writes", async () => {
-  await using stand = await linked();
-  const { platform } = stand;
-  const writers = new Writers(platform);
-  await writers.start(6);
-  await writers.more(6);
-  await platform.broker?.pause("SIGKILL");
-  for (let i = 0; i < 20; i++) expect(await health(platform)).toBe(503);
-  await writers.met(503);
-  await platform.broker?.resume();
-  await expect.poll(() => health(platform)).toBe(200);
-  await writers.more(6);
-  await writers.stop();
-  writers.expectFairAnswers();
-  await writers.expectKept();
+  const alone = await settled(stand.connections);
+  await using several = await linked({ NATS_LINK_COUNT: "4", NATS_LINK_LOCATION: "weur" });
+  for (let i = 0; i < 8; i++) expect(await health(several.platform)).toBe(200);
+  expect(await settled(several.connections)).toBe(alone + 3);
 });
 
 test("frees the places of clients that disconnect", async () => {
-  const uses = [{ service: "slow", handlers: ["wait"] }];
-  await using stand = await linked({}, uses);
   const { platform, token } = stand;
   const service = await brokerClient(platform);
   let isSilent = false;
@@ -188,8 +105,36 @@ test("frees the places of clients that disconnect", async () => {
   await service.close();
 });
 
+test("shares one connection among hundreds of parallel requests", async () => {
+  const { platform, token } = stand;
+  const idle = await settled(stand.connections);
+  let most = 0;
+  const watch = setInterval(() => {
+    most = Math.max(most, stand.connections());
+  }, 5);
+  const answers = await Promise.all(
+    Array.from({ length: 200 }, (_, i) =>
+      i % 4 === 0
+        ? call(platform, "POST", "/api/many/m?publish=true", { token, body: { values: { n: i } } })
+        : call(platform, "GET", "/api/many/m?limit=10"),
+    ),
+  );
+  clearInterval(watch);
+  const statuses = Object.groupBy(answers, ({ status }) => String(status));
+  const counts = Object.entries(statuses).map(([status, all]) => [status, all?.length]);
+  expect(counts).toEqual([
+    ["200", 150],
+    ["201", 50],
+  ]);
+  expect(most).toBe(idle);
+  const { body } = await call(platform, "GET", "/api/many/m?count=true&limit=200");
+  const numbers = body.items.map((item: { values: { n: number } }) => item.values.n);
+  expect(numbers.toSorted((a: number, b: number) => a - b)).toEqual(
+    Array.from({ length: 50 }, (_, i) => i * 4),
+  );
+});
+
 test("opens a separate connection for a live stream, and closes it with the reader", async () => {
-  await using stand = await linked();
   const { platform } = stand;
   await using broker = await publisher(platform);
   const headers = { authorization: `Bearer ${await signIn(platform)}` };
@@ -211,4 +156,58 @@ test("opens a separate connection for a live stream, and closes it with the read
   expect(await next()).toEqual([{ n: 2 }]);
   await events.return(undefined);
   await expect.poll(stand.connections).toBe(quiet);
+});
+
+test("answers 503 while the broker is frozen, and 200 right after", async () => {
+  const { platform } = stand;
+  const pid = platform.broker?.pid ?? 0;
+  await freeze(pid);
+  try {
+    expect(await health(platform)).toBe(503);
+    const then = await Promise.all(Array.from({ length: 20 }, () => health(platform)));
+    expect(new Set(then)).toEqual(new Set([503]));
+  } finally {
+    process.kill(pid, "SIGCONT");
+  }
+  expect(await health(platform)).toBe(200);
+});
+
+// At the same time, because both mostly wait for elections.
+test.concurrent.for(["SIGSTOP", "SIGKILL"] as const)(
+  "reads continue through another broker when the one that serves the link is lost (%s)",
+  async (signal, { expect }) => {
+    await using three = await linked({ NATS_BROKERS: "3", NATS_REPLICAS: "3" });
+    const { platform } = three;
+    await health(platform);
+    const [serving] = platform.brokers.toSorted((a, b) => connectionsTo(b.wsPort) - connectionsTo(a.wsPort));
+    if (serving?.pid === undefined) throw new Error("no broker serves the link");
+    const { pid } = serving;
+    if (signal === "SIGKILL") await serving.pause("SIGKILL");
+    else await freeze(pid);
+    try {
+      // The other brokers may have to elect a leader first.
+      await expect.poll(() => health(platform)).toBe(200);
+      const answers = await Promise.all(Array.from({ length: 20 }, () => health(platform)));
+      expect(new Set(answers)).toEqual(new Set([200]));
+    } finally {
+      if (signal === "SIGKILL") await serving.resume();
+      else process.kill(pid, "SIGCONT");
+    }
+  },
+);
+
+test("answers 503 while the broker is down, and keeps acknowledged writes", async () => {
+  const { platform } = stand;
+  const writers = new Writers(platform);
+  await writers.start(6);
+  await writers.more(6);
+  await platform.broker?.pause("SIGKILL");
+  for (let i = 0; i < 20; i++) expect(await health(platform)).toBe(503);
+  await writers.met(503);
+  await platform.broker?.resume();
+  await expect.poll(() => health(platform)).toBe(200);
+  await writers.more(6);
+  await writers.stop();
+  writers.expectFairAnswers();
+  await writers.expectKept();
 });

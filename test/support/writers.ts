@@ -43,9 +43,9 @@ const ORB = {
 const AT = "/api/kept/things";
 const GIVE_UP_MS = 60_000;
 /** Milliseconds between two entries of a writer: more entries would find nothing else, and each is checked at the end. */
-const REST_MS = 20;
+const REST_MS = 50;
 /** Milliseconds that a client waits after a 503. */
-const PAUSE_MS = 40;
+const PAUSE_MS = 100;
 
 /** Writers on one platform. Each repeats a request until it gets a final response. */
 export class Writers {
