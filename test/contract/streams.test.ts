@@ -41,13 +41,9 @@ interface Report {
   testResults: { assertionResults: { fullName: string; status: string; failureMessages: string[] }[] }[];
 }
 
-/** Runs the listed tests of the suite against a host. Returns the failure messages by test, empty for passed ones. */
-async function runSuite(
-  base: string,
-  stream: string,
-  tests: readonly string[],
-): Promise<Map<string, string>> {
-  await using shim = await startShim({
+/** Starts the proxy through which the suite uses a host. */
+const shimOf = (base: string, stream: string) =>
+  startShim({
     base,
     prefix: stream,
     token,
@@ -63,13 +59,23 @@ async function runSuite(
       for (const message of messages) await broker.js.publish(`${stream}.${name}`, message);
     },
   });
+
+/**
+ * Runs the listed tests of the suite, whose names begin with that of the host.
+ * @param urls of the proxies, by host
+ * @returns the failure messages by test, empty for passed ones
+ */
+async function runSuite(
+  urls: Readonly<Record<string, string>>,
+  tests: readonly string[],
+): Promise<Map<string, string>> {
   const report = `${tempDir("conformance")}/report.json`;
   const vitest = fileURLToPath(new URL("../../node_modules/vitest/vitest.mjs", import.meta.url));
   const config = fileURLToPath(new URL("streams-suite.config.ts", import.meta.url));
   const root = fileURLToPath(new URL("../..", import.meta.url));
   const env = {
     ...process.env,
-    CONFORMANCE_URL: shim.url,
+    CONFORMANCE_URLS: JSON.stringify(urls),
     CONFORMANCE_LONG_POLL_MS: String(LONG_POLL_MS),
     CONFORMANCE_TESTS: JSON.stringify(tests),
   };
@@ -96,7 +102,7 @@ async function runSuite(
   );
 }
 
-const hosts = ["the functions", "the streams process"];
+const hosts = ["the functions", "the streams process"] as const;
 /** Each host gets each test with hundreds of random requests once in so many runs. They take most of the time. */
 const RANDOM_RUNS = 6;
 const seed = Number(process.env.TEST_SEED ?? Date.now());
@@ -108,17 +114,16 @@ const namesOf = (host: number) =>
       seed < 0 ||
       (seed + at + (host * RANDOM_RUNS) / hosts.length) % RANDOM_RUNS === 0,
   );
-const results = new Map<string, Map<string, string>>();
+let results: Map<string, string>;
 beforeAll(async () => {
-  const bases = [platform.origin, platform.streamsUrl ?? ""];
-  const runs = await Promise.all(bases.map((base, i) => runSuite(base, STREAMS[i] ?? "", namesOf(i))));
-  hosts.forEach((host, i) => {
-    results.set(host, runs[i] ?? new Map());
-  });
+  await using edge = await shimOf(platform.origin, STREAMS[0]);
+  await using streams = await shimOf(platform.streamsUrl ?? "", STREAMS[1]);
+  const tests = hosts.flatMap((host, at) => namesOf(at).map((name) => `${host} > ${name}`));
+  results = await runSuite({ [hosts[0]]: edge.url, [hosts[1]]: streams.url }, tests);
 }, 300_000);
 
 describe.each(hosts)("Durable Streams conformance of %s", (host) => {
   test.each(namesOf(hosts.indexOf(host)))("%s", (name) => {
-    expect(results.get(host)?.get(spaced(name))).toBe("");
+    expect(results.get(spaced(`${host} > ${name}`))).toBe("");
   });
 });
