@@ -57,17 +57,22 @@ const consoleFiles = (dataDir: string) => {
   return names.filter((name) => name !== "shell.txt").map((name) => `/console/assets/${name}`);
 };
 
-test("npm run host serves every page and file, alone and with an outside broker", async () => {
+test("npm run host serves every page and file beside npm start, and with an outside broker, as npm start does", async () => {
   const env = await settings();
-  await using alone = runIn(root, ["npm", "run", "host"], { ...env, PROGRAMS_DIR: testPrograms() });
-  await alone.printed(/ready at/);
+  await using start = runIn(root, ["npm", "start"], env);
+  await start.printed(/ready at/);
   const served = await crawl(`http://localhost:${env.PORT}`);
+  const PROGRAMS_DIR = testPrograms();
+  const port = String(await freePort());
+  await using beside = runIn(root, ["npm", "run", "host"], { ...env, PORT: port, PROGRAMS_DIR });
+  await beside.printed(/Ready at/);
+  expect(await crawl(`http://localhost:${port}`)).toEqual(served);
 
   const dataDir = tempDir("outside");
   cpSync(join(String(env.DATA_DIR), "secrets.json"), join(dataDir, "secrets.json"));
   const { natsUrl = "", natsWsUrl = "" } = readRunning(String(env.DATA_DIR)) ?? {};
   const outside = await settings({
-    PROGRAMS_DIR: testPrograms(),
+    PROGRAMS_DIR,
     DATA_DIR: dataDir,
     NATS_URL: natsWsUrl,
     NATS_USER: "operator",
@@ -78,19 +83,7 @@ test("npm run host serves every page and file, alone and with an outside broker"
   expect(await crawl(`http://localhost:${outside.PORT}`)).toEqual(served);
 });
 
-test("npm run host serves every page and file beside npm start, which serves them too", async () => {
-  const env = await settings();
-  await using start = runIn(root, ["npm", "start"], env);
-  await start.printed(/ready at/);
-  const served = await crawl(`http://localhost:${env.PORT}`);
-  const port = String(await freePort());
-  const PROGRAMS_DIR = testPrograms();
-  await using beside = runIn(root, ["npm", "run", "host"], { ...env, PORT: port, PROGRAMS_DIR });
-  await beside.printed(/Ready at/);
-  expect(await crawl(`http://localhost:${port}`)).toEqual(served);
-});
-
-test("the unit's command serves every page and file, and goes on when its installation is replaced", async () => {
+test("the unit's command serves every page and file, goes on when its installation is replaced, and ends when its programs are gone", async () => {
   const unit = text("scripts/server/systemd/platform.service");
   const settingOf = (name: string) => new RegExp(`^${name}=(.*)$`, "m").exec(unit)?.[1] ?? "";
   expect(settingOf("WorkingDirectory")).toBe("/opt/platform");
@@ -128,22 +121,15 @@ test("the unit's command serves every page and file, and goes on when its instal
     .toBe(true);
   expect(await crawl(origin)).toEqual(served);
   expect(unitProcess.output()).toContain("it exited with SIGKILL");
-});
 
-test("a host whose programs are gone ends and says why, so that the service manager starts it anew", async () => {
-  const env = await settings();
-  const programs = tempDir("programs");
-  cpSync(testPrograms(), programs, { recursive: true });
-  await using host = runScript("host", { ...env, PROGRAMS_DIR: programs });
-  await host.printed(/ready at/);
-  const parent = Number(host.child.pid);
-  rmSync(programs, { recursive: true });
+  // The service manager starts a host that ended anew. The reason is in its log.
+  rmSync(join(String(env.DATA_DIR), "run"), { recursive: true });
   process.kill(hostOf(parent), "SIGKILL");
-  expect(await host.exited()).toBe(1);
-  expect(host.output()).toMatch(
+  expect(await unitProcess.exited()).toBe(1);
+  expect(unitProcess.output()).toMatch(
     /^The host did not start: Error: Cannot find module '\S+platform-host\.mjs'$/m,
   );
-  expect(host.output()).not.toMatch(/"why":"[^"]*Node\.js v/);
+  expect(unitProcess.output()).not.toMatch(/"why":"[^"]*Node\.js v/);
   // A start repairs it.
   await using again = runScript("host", env);
   await again.printed(/ready at/);
