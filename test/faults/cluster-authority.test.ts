@@ -11,7 +11,7 @@ import { leaderOf, startPlatform, type TestPlatform } from "../support/platform.
 
 /** Milliseconds in which a busy cluster elects a new leader. */
 const RECOVERY_MS = 15_000;
-const QUOTA = 300;
+const QUOTA = 150;
 /** Writes that each host may allow above a quota of this size: 8, and 1% of it. */
 const ABOVE = 11;
 
@@ -110,7 +110,7 @@ function keepWriting(path: string, by: string, titleOf: (n: number) => string): 
       const request = { token: by, body: { values: { title: titleOf(n) } } };
       const answer = await ask(host, "POST", `${path}?publish=true`, request).catch(() => undefined);
       if (answer?.status === 201) written++;
-      await delay(answer?.status === 201 ? 5 : 40);
+      await delay(40);
     }
   });
   return async () => {
