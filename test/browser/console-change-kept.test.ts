@@ -5,7 +5,7 @@ import { call } from "../support/auth.ts";
 import { inspect, useConsole } from "../support/console.ts";
 
 const console = useConsole();
-const ORB = "kept";
+const ORB = "console-kept";
 const SETS = `/api/admin/orbs/${ORB}/changes`;
 const ENTRIES = `/api/admin/orbs/${ORB}/entries`;
 const LIST = `/orbs/${ORB}/entries/catalog/product`;

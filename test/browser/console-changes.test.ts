@@ -9,7 +9,7 @@ import { createService, createToken, scope } from "../support/tokens.ts";
 const console = useConsole();
 /** Timeout in milliseconds. A busy machine takes many times as long for 40 entries on three screens. */
 const TIMEOUT = 300_000;
-const ORB = "sale";
+const ORB = "console-sale";
 const SETS = `/api/admin/orbs/${ORB}/changes`;
 const ENTRIES = `/api/admin/orbs/${ORB}/entries`;
 

@@ -3,7 +3,7 @@ import type { Page, Request } from "playwright-core";
 import { expect, test } from "vitest";
 import { inspect, useConsole } from "../support/console.ts";
 
-const console = useConsole();
+const console = useConsole({});
 
 const field = (name: string) => ({ name, type: "string" });
 const comfort = {

@@ -7,7 +7,7 @@ import { inspect, useConsole } from "../support/console.ts";
 const console = useConsole();
 
 const guide = {
-  id: "guide",
+  id: "notes-guide",
   name: "Guide",
   languages: ["en", "de"],
   components: [
@@ -36,7 +36,7 @@ const guide = {
               name: "about",
               label: "About",
               type: "reference",
-              ref: ["guide/content/person", "guide/content/place"],
+              ref: ["notes-guide/content/person", "notes-guide/content/place"],
             },
             { name: "at", label: "Where", type: "point" },
             { name: "parts", label: "Parts", type: "blocks", components: ["quote"] },
@@ -47,16 +47,17 @@ const guide = {
   ],
 };
 
-const NOTES = "/orbs/guide/entries/content/note";
+const NOTES = "/orbs/notes-guide/entries/content/note";
 let seeded: Promise<void> | undefined;
 const seed = () => {
   seeded ??= console.seedOrb(guide);
   return seeded;
 };
 const entry = (schema: string, values: object) =>
-  console.seedEntry("guide", { module: "content", schema, values });
+  console.seedEntry("notes-guide", { module: "content", schema, values });
 const read = async (id: string) =>
-  (await call(console.platform, "GET", `/api/admin/orbs/guide/entries/${id}`, { token: console.token })).body;
+  (await call(console.platform, "GET", `/api/admin/orbs/notes-guide/entries/${id}`, { token: console.token }))
+    .body;
 const said = (page: Page, text: string) => page.locator(".toast", { hasText: text }).waitFor();
 const button = (page: Page, name: string) => page.getByRole("button", { name, exact: true });
 
@@ -83,7 +84,7 @@ test("chooses the kind of entry, then the entry, and a point by one paste", asyn
   const id = page.url().split("/").at(-1) ?? "";
   const { values } = await read(id);
   expect(values).toMatchObject({
-    about: { schema: "guide/content/place", id: harbour },
+    about: { schema: "notes-guide/content/place", id: harbour },
     at: { lat: 54.32, lon: 10.13 },
   });
   await page.goto(`${console.platform.origin}/console${NOTES}`);
@@ -91,8 +92,8 @@ test("chooses the kind of entry, then the entry, and a point by one paste", asyn
 });
 
 test("edits the fields of components, and of objects inside objects", async () => {
-  await console.seedOrb({ ...guide, id: "nested", modules: [], components: guide.components });
-  const page = await console.open("/orbs/nested/schema");
+  await console.seedOrb({ ...guide, id: "notes-nested", modules: [], components: guide.components });
+  const page = await console.open("/orbs/notes-nested/schema");
   const parts = page.getByRole("navigation", { name: "Parts of the document" });
   await parts.getByRole("button", { name: "Components" }).click();
   await page.getByRole("button", { name: /^quote/ }).click();
@@ -102,7 +103,9 @@ test("edits the fields of components, and of objects inside objects", async () =
   await page.getByLabel("Name required").last().fill("street");
   await page.keyboard.press("Control+s");
   await page.getByRole("status").getByText(/saved/i).first().waitFor();
-  const { body } = await call(console.platform, "GET", "/api/admin/orbs/nested", { token: console.token });
+  const { body } = await call(console.platform, "GET", "/api/admin/orbs/notes-nested", {
+    token: console.token,
+  });
   expect(body.components[0].fields[2]).toMatchObject({
     type: "object",
     fields: [{ name: "street", type: "string" }],

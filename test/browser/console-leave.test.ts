@@ -29,7 +29,7 @@ beforeAll(async () => {
       },
     ],
   });
-  await console.seedOrb({ id: "other", name: "Other orb", modules: [] });
+  await console.seedOrb({ id: "leaving-other", name: "Other orb", modules: [] });
   await console.seedEntry("leaving", {
     module: "content",
     schema: "note",

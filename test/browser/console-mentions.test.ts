@@ -4,8 +4,8 @@ import { call } from "../support/auth.ts";
 import { useConsole } from "../support/console.ts";
 import { createService, createToken, scope } from "../support/tokens.ts";
 
-const console = useConsole();
-const ORB = "talk";
+const console = useConsole({});
+const ORB = "console-talk";
 const SETS = `/api/admin/orbs/${ORB}/changes`;
 const field = { name: "title", label: "Title", type: "string" };
 const other = { name: "lamp", label: "Lamp", type: "reference", ref: `${ORB}/catalog/lamp` };

@@ -7,7 +7,7 @@ import { inspect, PHONE, useConsole } from "../support/console.ts";
 const console = useConsole();
 
 const leaflet = {
-  id: "leaflet",
+  id: "flyer",
   name: "Leaflet",
   languages: ["en", "de"],
   components: [
@@ -16,7 +16,7 @@ const leaflet = {
       name: "Quote",
       fields: [
         { name: "text", label: "Text", type: "text", translatable: true, required: true },
-        { name: "by", label: "By", type: "reference", ref: "leaflet/content/author" },
+        { name: "by", label: "By", type: "reference", ref: "flyer/content/author" },
       ],
     },
     {
@@ -68,7 +68,7 @@ const leaflet = {
   ],
 };
 
-const PAGES = "/orbs/leaflet/entries/content/page";
+const PAGES = "/orbs/flyer/entries/content/page";
 let seeded: Promise<void> | undefined;
 const seed = () => {
   seeded ??= console.seedOrb(leaflet);
@@ -76,7 +76,7 @@ const seed = () => {
 };
 
 async function read(id: string) {
-  const path = `/api/admin/orbs/leaflet/entries/${id}`;
+  const path = `/api/admin/orbs/flyer/entries/${id}`;
   return (await call(console.platform, "GET", path, { token: console.token })).body;
 }
 
@@ -148,7 +148,7 @@ test("puts faults at the fields inside, and folds items", async () => {
     { _key: "b", city: "Rome" },
   ];
   const body = { module: "content", schema: "page", values: { title: "Sun", contacts } };
-  const id = await console.seedEntry("leaflet", body);
+  const id = await console.seedEntry("flyer", body);
   const page = await console.open(`${PAGES}/${id}`);
   await within(page, "Contacts 2").getByLabel("City").fill("");
   await button(page, "Save draft").click();
@@ -165,7 +165,7 @@ test("puts faults at the fields inside, and folds items", async () => {
 test("moves an item with the pointer", async () => {
   await seed();
   const contacts = ["a", "b", "c"].map((_key) => ({ _key, city: _key.toUpperCase() }));
-  const id = await console.seedEntry("leaflet", {
+  const id = await console.seedEntry("flyer", {
     ...{ module: "content", schema: "page", values: { title: "Wind", contacts } },
   });
   const page = await console.open(`${PAGES}/${id}`);
@@ -185,7 +185,7 @@ test("copies items and pastes them into lists of other entries", async () => {
   ];
   const contacts = [{ _key: "c", city: "Oslo" }];
   const seedPage = (values: object) =>
-    console.seedEntry("leaflet", { module: "content", schema: "page", values });
+    console.seedEntry("flyer", { module: "content", schema: "page", values });
   await seedPage({ title: "From here", parts, contacts });
   const id = await seedPage({ title: "To there" });
   const page = await console.open(PAGES);

@@ -13,7 +13,7 @@ const MOST_CLICKS = 15;
 /** Timeout in milliseconds. The path takes longer than other tests. */
 const TIMEOUT = 300_000;
 
-const console = useConsole();
+const console = useConsole({});
 
 test(
   "leads a newcomer from nothing to a published orb with an editor in few clicks",

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { call } from "../support/auth.ts";
 import { inspect, PHONE, useConsole } from "../support/console.ts";
 
-const console = useConsole();
+const console = useConsole({});
 
 const club = {
   id: "club",

@@ -4,7 +4,7 @@ import { expect, test } from "vitest";
 import { call } from "../support/auth.ts";
 import { inspect, useConsole } from "../support/console.ts";
 
-const console = useConsole();
+const console = useConsole({});
 
 const library = {
   id: "library",

@@ -7,7 +7,7 @@ const console = useConsole();
 
 const parcel = { "==": [{ var: "kind" }, "parcel"] };
 const document = {
-  id: "stock",
+  id: "console-stock",
   name: "Stock",
   modules: [
     {
@@ -56,7 +56,7 @@ const document = {
   ],
 };
 
-const ITEMS = "/orbs/stock/entries/goods/item";
+const ITEMS = "/orbs/console-stock/entries/goods/item";
 
 test("shows sections and columns, the slug while typing, and fields whose condition is met", async () => {
   await console.seedOrb(document);
@@ -90,7 +90,7 @@ test("shows sections and columns, the slug while typing, and fields whose condit
   await page.keyboard.press("Control+Enter");
   await page.locator(".toast", { hasText: "Created and published" }).waitFor();
   const id = page.url().split("/").at(-1) ?? "";
-  const path = `/api/admin/orbs/stock/entries/${id}`;
+  const path = `/api/admin/orbs/console-stock/entries/${id}`;
   expect((await call(console.platform, "GET", path, { token: console.token })).body.values).toEqual({
     title: "Großer Stuhl & Tisch",
     slug: "grosser-stuhl-tisch",

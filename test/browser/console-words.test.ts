@@ -17,7 +17,7 @@ const TIMEOUT = 300_000;
 
 /** A word of a length, which says where it comes from. */
 const word = (start: string, length = 200) => start.padEnd(length, "W");
-const ORB = "wide";
+const ORB = "console-wide";
 const NOTES = `/orbs/${ORB}/entries/content/note`;
 const LONG_ID = word("x", 63).toLowerCase();
 

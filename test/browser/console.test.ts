@@ -5,7 +5,7 @@ import { call } from "../support/auth.ts";
 import { inspect, PHONE, useConsole } from "../support/console.ts";
 import { shop } from "../support/orbs.ts";
 
-const console = useConsole();
+const console = useConsole({});
 
 test("serves the page with a strict policy, and files that caches keep forever", async () => {
   const { origin } = console.platform;

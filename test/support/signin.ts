@@ -9,7 +9,6 @@ import { startPlatform, type TestPlatform } from "./platform.ts";
 import { openWarm, type WarmContext, type WarmOptions } from "./warm.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-const RULES = { light: {}, dark: { runOnly: ["color-contrast", "link-in-text-block"] } } as const;
 /** Folder for screenshots; undefined to take none. */
 const screenshots = process.env.SCREENSHOTS;
 
@@ -70,40 +69,51 @@ export async function look(page: Page, name: string): Promise<void> {
 }
 
 /**
- * Returns the violations that axe finds in both colour schemes, by rule and element. All rules run in the light
- * scheme. In the dark scheme, only the contrast rules run, because only the colours differ.
+ * Returns the violations that axe finds in both colour schemes, by rule and element. All rules run in the scheme that
+ * the page has. In the other one, only the contrast rules run, because only the colours differ.
  */
 export async function faults(page: Page): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const isDark: boolean = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
-  const found: string[] = [];
-  for (const colorScheme of ["light", "dark"] as const) {
-    await page.emulateMedia({ colorScheme });
-    // Colours change gradually after a change of the scheme. Wait until the animations have ended.
-    await page.evaluate(`new Promise((resolve) => requestAnimationFrame(() => requestAnimationFrame(resolve)))
-      .then(() => Promise.allSettled(document.getAnimations().map((each) => each.finished)))`);
-    const violations = await page.evaluate(async (rules) => {
-      interface Violation {
-        id: string;
-        nodes: { html: string }[];
-      }
-      interface Options {
-        runOnly?: readonly string[];
-        preload: boolean;
-        resultTypes: readonly string[];
-      }
-      const { axe } = globalThis as unknown as {
-        axe: { run(options: Options): Promise<{ violations: Violation[] }> };
-      };
-      const options = { preload: false, resultTypes: ["violations"], ...rules };
-      return (await axe.run(options)).violations.map(
-        ({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`,
-      );
-    }, RULES[colorScheme]);
-    found.push(...violations.map((violation) => `${colorScheme}: ${violation}`));
-  }
-  await page.emulateMedia({ colorScheme: isDark ? "dark" : "light" });
+  const [shown, other] = isDark ? (["dark", "light"] as const) : (["light", "dark"] as const);
+  const found = await violations(page, shown, {});
+  await page.emulateMedia({ colorScheme: other });
+  found.push(...(await violations(page, other, { runOnly: ["color-contrast", "link-in-text-block"] })));
+  await page.emulateMedia({ colorScheme: shown });
   return found;
+}
+
+async function violations(page: Page, scheme: string, rules: { runOnly?: string[] }): Promise<string[]> {
+  const found = await page.evaluate(async (rules) => {
+    interface Violation {
+      id: string;
+      nodes: { html: string }[];
+    }
+    interface Options {
+      runOnly?: string[];
+      preload: boolean;
+      resultTypes: readonly string[];
+    }
+    const { axe, document } = globalThis as unknown as {
+      axe: { run(options: Options): Promise<{ violations: Violation[] }> };
+      document: { getAnimations(): { finish(): void; finished: Promise<unknown> }[] };
+    };
+    // Colours change gradually after a change of the scheme. Drawing each step takes longer than a rule of axe.
+    const animations = document.getAnimations().map((animation) => {
+      try {
+        animation.finish();
+      } catch {
+        // This one ends only with what it belongs to, such as the mark of something that loads.
+      }
+      return animation.finished;
+    });
+    await Promise.allSettled(animations);
+    const options = { preload: false, resultTypes: ["violations"], ...rules };
+    return (await axe.run(options)).violations.map(
+      ({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`,
+    );
+  }, rules);
+  return found.map((violation) => `${scheme}: ${violation}`);
 }
 
 /** Creates an invitation as the platform's admin. */
