@@ -242,6 +242,39 @@ test("publishes a range, undoes it, and reports why entries failed", async () =>
   await page.getByRole("link", { name: "Ada Writer" }).waitFor();
 });
 
+test("finds what is missing in a language, and sets a value in many entries at once, with undo", async () => {
+  const page = await console.open(LIST);
+  await page.getByRole("button", { name: "Add a filter" }).click();
+  await inspect(page, "table-quick-filters");
+  await page.getByRole("button", { name: "Missing in German" }).click();
+  await page.getByText("of 15").waitFor();
+  expect(page.url()).toContain("missing=de");
+  await page.getByLabel("Select the entries shown so far").click();
+  await page.getByText("15 selected").waitFor();
+  const setGerman = async (text: string) => {
+    await page.getByRole("button", { name: "Set a value" }).click();
+    const dialog = page.getByRole("dialog", { name: "Set a value in 15 entries" });
+    await dialog.getByLabel("Field").selectOption("title");
+    await dialog.getByLabel("Language and market").selectOption("German");
+    await dialog.getByRole("textbox", { name: "Value" }).fill(text);
+    await inspect(page, "table-set-value");
+    await dialog.getByRole("button", { name: "Set the value in 15 entries" }).click();
+  };
+  await setGerman("Fehlt noch");
+  await page.getByText("Value set in 15 entries.").waitFor();
+  await page.getByRole("heading", { name: "No entry matches" }).waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("Undone for 15 entries.").waitFor();
+  await page.getByText("of 15").waitFor();
+  await page.getByRole("button", { name: "Remove the filter: Missing in German" }).click();
+  await page.getByText("of 30").waitFor();
+  await page.getByRole("button", { name: "Add a filter" }).click();
+  await page.getByRole("button", { name: "Changed by me" }).click();
+  await page.waitForURL(/filter\[updatedBy\]\[eq\]=/);
+  await page.getByRole("button", { name: /^Changed by is / }).waitFor();
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+});
+
 test("exports what matches", async () => {
   const page = await console.open(`${LIST}?filter[genre][eq]=novel`);
   await page.getByText("of 10").waitFor();

@@ -75,11 +75,16 @@ export function listEntries(
  */
 export function followEntries(
   { orb, module, schema }: EntryPlace,
-  options: { filter: Readonly<Record<string, unknown>>; search: string | undefined; drafts: boolean },
+  options: {
+    filter: Readonly<Record<string, unknown>>;
+    search: string | undefined;
+    missing: string | undefined;
+    drafts: boolean;
+  },
   render: (items: readonly EntryItem[]) => void,
   onRefused: (again: boolean) => void,
 ): () => void {
-  const { filter, search, drafts } = options;
+  const { filter, search, missing, drafts } = options;
   return followList(
     transport,
     `/api${pathOf(orb, module, schema)}`,
@@ -89,6 +94,7 @@ export function followEntries(
       locale: "*",
       revision: drafts ? "latest" : "published",
       ...(search === undefined ? {} : { search }),
+      ...(missing === undefined ? {} : { missing }),
     },
     (items) => render(items as EntryItem[]),
     {
@@ -278,6 +284,32 @@ export function updateEntry(
   // The idempotency key lets a retry find what an earlier attempt has stored, instead of a conflict with it.
   const headers = { "idempotency-key": newKey() };
   return put(entryPath(place, entry.id), change, { query, revision: entry.revision, headers });
+}
+
+/** A change of some values of an entry, in one of several writes. */
+export interface ValuesPatch {
+  id: string;
+  revision: number;
+  /** A JSON Merge Patch of the values in all languages and markets. */
+  values: Readonly<Record<string, unknown>>;
+  publish?: boolean;
+}
+
+/** Changes entries of one schema in one atomic write. Returns their new revisions, in the order of the patches. */
+export async function patchTogether(
+  { orb, module, schema, managed, change }: EntryPlace,
+  patches: readonly ValuesPatch[],
+): Promise<readonly { id: string; revision: number }[]> {
+  const body = {
+    do: patches.map(({ id, revision, ...patch }) => ({
+      ...{ update: `${module}/${schema}/${id}`, ifMatch: String(revision), ...patch },
+    })),
+  };
+  const path = `${managed ? orbPath(orb) : `/api${pathOf(orb)}`}/batch`;
+  const headers = { "idempotency-key": newKey() };
+  return (
+    await post<{ items: { id: string; revision: number }[] }>(path, body, { query: { change }, headers })
+  ).items;
 }
 
 export function moveEntry(

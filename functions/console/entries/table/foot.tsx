@@ -58,6 +58,8 @@ interface BulkBarProps {
   /** Set while all entries are being selected. Aborting it cancels the selection. */
   collecting: AbortController | undefined;
   onAct: (act: Act) => void;
+  /** Sets a value in the selected entries; undefined if the caller may change none. */
+  onSet: (() => void) | undefined;
   /** Adds the selected entries to a change set; undefined if the list shows a set, or takes no changes. */
   onAdd: (() => void) | undefined;
   /** Whether the actions write into a change set. */
@@ -74,6 +76,7 @@ function BulkBar({
   rights,
   collecting,
   onAct,
+  onSet,
   onAdd,
   inSet,
   onExport,
@@ -109,6 +112,11 @@ function BulkBar({
               {t(inSet && act === "publish" ? "entry.publishInSet" : `table.${act}`)}
             </Button>
           ))}
+      {onSet === undefined || collecting !== undefined ? null : (
+        <Button size="small" icon="pencil" onClick={onSet}>
+          {t("table.setValue")}
+        </Button>
+      )}
       {onAdd === undefined || collecting !== undefined ? null : (
         <Button size="small" icon="gitPullRequest" onClick={onAdd}>
           {t("changes.add")}

@@ -12,7 +12,7 @@ import { leaveFreely } from "../../state/leave.ts";
 import { useLoad } from "../../state/load.ts";
 import { useCaller } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
-import { say } from "../../ui/toast.tsx";
+import { complain, say } from "../../ui/toast.tsx";
 import { AddDialog, hasDraft } from "../add.tsx";
 import type { Rights } from "./bulk/bulk.ts";
 import { BulkDialog, type BulkTask } from "./bulk/bulk-dialog.tsx";
@@ -72,7 +72,7 @@ function useListView({ place, schema, orb, base }: ListProps) {
     names,
     columns,
     open,
-    filtered: view.filters.length > 0 || view.search !== undefined || view.status !== undefined,
+    filtered: view.filters.length > 0 || Boolean(view.search ?? view.missing ?? view.status),
     remember(next: readonly string[] | undefined) {
       setRemembered(next);
       writeColumns(table, next ?? defaultColumns(schema, isRecord));
@@ -261,6 +261,47 @@ function Adding({
   );
 }
 
+type SetValueModule = typeof import("./set-value.tsx");
+
+/** Sets a value in the selected entries. */
+function Setting({
+  listed,
+  props,
+  view,
+  onClose,
+}: {
+  listed: Listed;
+  props: ListProps;
+  view: View;
+  onClose: () => void;
+}) {
+  const { place, schema, orb, base, rights } = props;
+  const { rows, selection, total } = listed;
+  // Stays the same when the selection changes after the write.
+  const [items] = useState(() => [...selection.selected.values()]);
+  const [module, setModule] = useState<SetValueModule>();
+  useEffect(() => {
+    import("./set-value.tsx").then(setModule, (error: unknown) => {
+      onClose();
+      complain(error);
+    });
+  }, []);
+  if (module === undefined) return null;
+  return (
+    <module.SetValueDialog
+      {...{ items, place, schema, orb, onClose }}
+      publishable={rights.publish}
+      nameOf={(item) => nameOf(item, schema, orb, view)}
+      linkOf={(id) => `${base}/${encodeURIComponent(id)}`}
+      onDone={() => {
+        selection.clear();
+        rows.refresh();
+        void total.reload();
+      }}
+    />
+  );
+}
+
 /** The dialogs that act on the selected entries, or on all entries of the list. */
 function Dialogs({
   listed,
@@ -269,6 +310,7 @@ function Dialogs({
   task,
   exporting,
   adding,
+  setting,
   filtered,
   onClose,
 }: {
@@ -278,6 +320,7 @@ function Dialogs({
   task: BulkTask | undefined;
   exporting: boolean;
   adding: boolean;
+  setting: boolean;
   filtered: boolean;
   onClose: () => void;
 }) {
@@ -299,6 +342,7 @@ function Dialogs({
           }}
         />
       )}
+      {setting ? <Setting {...{ listed, props, view, onClose }} /> : null}
       {adding ? <Adding {...{ listed, props, view, onClose }} /> : null}
       {exporting ? (
         <ExportDialog
@@ -321,12 +365,13 @@ export function List(props: ListProps) {
   const [task, setTask] = useState<BulkTask>();
   const [exporting, setExporting] = useState(false);
   const [adding, setAdding] = useState(false);
+  const [setting, setSetting] = useState(false);
   const inSet = place.change !== undefined;
   const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useListCommands(listed, code);
   const change = (part: Partial<View>, replace = false) => {
     // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
-    if (part.filters !== undefined || "status" in part || "search" in part) selection.clear();
+    if (["filters", "status", "search", "missing"].some((name) => name in part)) selection.clear();
     open(writeView({ ...view, ...part }), replace);
   };
   const knownValues = (field: FieldModel) => knownValuesIn(rows, field, orb, view);
@@ -353,7 +398,7 @@ export function List(props: ListProps) {
       {empty ? (
         <Nothing
           {...{ filtered, base, rights, orb: orb.id }}
-          clear={() => change({ filters: [], search: undefined, status: undefined })}
+          clear={() => change({ filters: [], search: undefined, missing: undefined, status: undefined })}
         />
       ) : (
         <Frame {...{ listed, props, view, columns, change }} />
@@ -368,6 +413,7 @@ export function List(props: ListProps) {
           collecting={selection.collecting}
           onAct={(act) => setTask({ act, items: selected })}
           inSet={inSet}
+          onSet={rights.update ? () => setSetting(true) : undefined}
           onAdd={!inSet && !rights.fixed && rights.drafts ? () => setAdding(true) : undefined}
           onExport={() => setExporting(true)}
           onSelectAll={() => void selection.selectAll(conditions)}
@@ -375,11 +421,12 @@ export function List(props: ListProps) {
         />
       )}
       <Dialogs
-        {...{ listed, props, view, task, exporting, adding, filtered }}
+        {...{ listed, props, view, task, exporting, adding, setting, filtered }}
         onClose={() => {
           setTask(undefined);
           setExporting(false);
           setAdding(false);
+          setSetting(false);
         }}
       />
     </div>

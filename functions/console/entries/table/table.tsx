@@ -31,6 +31,7 @@ function rightsOf(
   return {
     fixed,
     create: can("create"),
+    update: can("update"),
     publish: can(change === undefined ? "publish" : "update"),
     remove: can("delete"),
     drafts: fixed || can("update") || can("publish"),

@@ -80,6 +80,7 @@ export function Toolbar({
               name === filter.name && op === filter.op;
             change({ filters: [...view.filters.filter((one) => !same(one)), filter] });
           }}
+          onMissing={(missing) => change({ missing })}
         />
         <SaveView {...{ views, query, keep }} />
         <div class="tool-end">
@@ -99,6 +100,8 @@ export function Toolbar({
         {...{ context, view }}
         onChange={(filters) => change({ filters })}
         onAny={(any) => change({ filters: view.filters, any })}
+        onMissing={(missing) => change({ missing })}
+        onClear={() => change({ filters: [], missing: undefined })}
       />
     </div>
   );

@@ -10,6 +10,7 @@ export interface Rights {
   /** Whether the entries are read-only here, because only handlers may write them. */
   fixed: boolean;
   create: boolean;
+  update: boolean;
   publish: boolean;
   remove: boolean;
   drafts: boolean;

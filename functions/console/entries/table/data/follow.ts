@@ -201,7 +201,7 @@ export function useFollow(
   const [visible, setVisible] = useState(document.visibilityState === "visible");
   const follower = useRef<Follower>();
   const filter = filterOf(view);
-  const key = `${place.orb}/${place.module}/${place.schema} ${JSON.stringify([filter, view.search, drafts])}`;
+  const key = `${place.orb}/${place.module}/${place.schema} ${JSON.stringify([filter, view.search, view.missing, drafts])}`;
   const active = possible && refused !== key;
   useEffect(() => {
     const look = () => setVisible(document.visibilityState === "visible");
@@ -229,7 +229,7 @@ export function useFollow(
     if (!active || !visible) return undefined;
     const stop = followEntries(
       place,
-      { filter, search: view.search, drafts },
+      { filter, search: view.search, missing: view.missing, drafts },
       (items) => {
         setFollowing(true);
         follower.current?.take(items);

@@ -33,6 +33,8 @@ export interface View {
   any: boolean;
   /** Words that an entry must contain. */
   search: string | undefined;
+  /** Language that entries must lack: they have a value in another one. */
+  missing: string | undefined;
   status: Status | undefined;
   /** Name of the column to sort by, with a leading `-` for descending order. */
   sort: string;
@@ -58,6 +60,7 @@ export function readView(query: URLSearchParams): View {
     filters,
     any: query.get("match") === "any",
     search: query.get("search") ?? undefined,
+    missing: query.get("missing") ?? undefined,
     status: STATUSES.find((status) => status === query.get("status")),
     sort: query.get("sort") ?? NEWEST,
     locale: query.get("locale") ?? undefined,
@@ -66,8 +69,9 @@ export function readView(query: URLSearchParams): View {
   };
 }
 
-function addOrder(query: URLSearchParams, { search, status, sort }: View): void {
+function addOrder(query: URLSearchParams, { search, missing, status, sort }: View): void {
   if (search !== undefined) query.set("search", search);
+  if (missing !== undefined) query.set("missing", missing);
   if (status !== undefined) query.set("status", status);
   if (sort !== NEWEST) query.set("sort", sort);
 }

@@ -1,8 +1,10 @@
 /** The filters of the table: a search box, and conditions on fields. */
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { AccountName } from "../../../accounts/name.tsx";
+import { tableCells } from "../../../model/cells.ts";
 import { labelOf, type SchemaModel, titleField } from "../../../model/orb.ts";
-import { t } from "../../../texts/t.ts";
+import { useCaller } from "../../../state/session.ts";
+import { languageName, t } from "../../../texts/t.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { Icon } from "../../../ui/icon.tsx";
 import { Popover } from "../../../ui/popover.tsx";
@@ -94,7 +96,54 @@ export function Search({
   );
 }
 
-export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (filter: Filter) => void }) {
+/** Conditions that need no form: what the caller has written, and what is missing in a language. */
+function QuickFilters({
+  context: { schema, orb },
+  onAdd,
+  onMissing,
+}: {
+  context: FilterContext;
+  onAdd: (filter: Filter) => void;
+  onMissing: (language: string) => void;
+}) {
+  const me = useCaller(orb.id).data?.account?.id;
+  const translated = tableCells(schema.fields, orb).some(
+    ({ field, language }) => language !== undefined && field.sensitive !== true,
+  );
+  const languages = translated && orb.languages.length > 1 ? orb.languages : [];
+  const mine = (["updatedBy", "createdBy"] as const).map((name) => ({
+    name,
+    op: "eq" as const,
+    value: me ?? "",
+  }));
+  return (
+    <fieldset class="options quick-filters">
+      <legend class="sr-only">{t("table.quickFilters")}</legend>
+      {me === undefined
+        ? null
+        : mine.map((filter) => (
+            <Button key={filter.name} size="small" onClick={() => onAdd(filter)}>
+              {t(filter.name === "updatedBy" ? "table.changedByMe" : "table.createdByMe")}
+            </Button>
+          ))}
+      {languages.map((language) => (
+        <Button key={language} size="small" onClick={() => onMissing(language)}>
+          {t("table.missingIn", { language: languageName(language) })}
+        </Button>
+      ))}
+    </fieldset>
+  );
+}
+
+export function AddFilter({
+  context,
+  onAdd,
+  onMissing,
+}: {
+  context: FilterContext;
+  onAdd: (filter: Filter) => void;
+  onMissing: (language: string) => void;
+}) {
   if (filterable(context.schema).length === 0) return null;
   return (
     <Popover
@@ -106,15 +155,20 @@ export function AddFilter({ context, onAdd }: { context: FilterContext; onAdd: (
         </>
       }
     >
-      {(close) => (
-        <FilterForm
-          context={context}
-          onDone={(filter) => {
+      {(close) => {
+        const closing =
+          <T,>(act: (value: T) => void) =>
+          (value: T) => {
             close();
-            onAdd(filter);
-          }}
-        />
-      )}
+            act(value);
+          };
+        return (
+          <>
+            <FilterForm context={context} onDone={closing(onAdd)} />
+            <QuickFilters {...{ context }} onAdd={closing(onAdd)} onMissing={closing(onMissing)} />
+          </>
+        );
+      }}
     </Popover>
   );
 }
@@ -179,18 +233,23 @@ function Chip({
 /** Shows the active filters. The user can click a filter to edit it. */
 export function Chips({
   context,
-  view: { filters, any },
+  view: { filters, any, missing },
   onChange,
   onAny,
+  onMissing,
+  onClear,
 }: {
   context: FilterContext;
   view: View;
   onChange: (filters: readonly Filter[]) => void;
   onAny: (any: boolean) => void;
+  onMissing: (language: string | undefined) => void;
+  onClear: () => void;
 }) {
   // The search box shows its own filter, so that a chip does not push the table down while the user types.
   const isOwn = searchFilter(context.schema);
-  if (filters.every(isOwn)) return null;
+  if (filters.every(isOwn) && missing === undefined) return null;
+  const missingText = missing === undefined ? "" : t("table.missingIn", { language: languageName(missing) });
   return (
     <ul class="chips" aria-label={t("table.filters")}>
       {filters.length < 2 ? null : (
@@ -214,8 +273,18 @@ export function Chips({
           onRemove={() => onChange(filters.toSpliced(at, 1))}
         />
       ))}
+      {missing === undefined ? null : (
+        <li class="chip">
+          <span class="chip-text">{missingText}</span>
+          <IconButton
+            label={t("table.removeFilter", { filter: missingText })}
+            icon="x"
+            onClick={() => onMissing(undefined)}
+          />
+        </li>
+      )}
       <li>
-        <Button kind="quiet" size="small" onClick={() => onChange([])}>
+        <Button kind="quiet" size="small" onClick={onClear}>
           {t("table.clearFilters")}
         </Button>
       </li>
