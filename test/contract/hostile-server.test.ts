@@ -51,6 +51,7 @@ const COMMANDS: Readonly<Record<string, readonly string[]>> = {
   "files link": ["files", "link", "shop", "abc"],
   verify: ["verify", "shop"],
   used: ["used", "shop"],
+  search: ["search", "shop", "lamp"],
   call: ["call", "shop", "stock.count"],
   batch: ["batch", "shop", "rows.ndjson"],
   "change open": ["change", "open", "shop", "Spring"],
@@ -354,13 +355,16 @@ test.each(["{}\n", '{"code":"x","status":422}\n', '{"code":"x","status":503}\n']
   },
 );
 
-test.each([" ", "\n", '{"kind":"running"}\n', '{"kind":"damage","stream":"x","says":"y"}\n'])(
-  "lines %j without end, of a check, end it",
-  async (text) => {
-    answer = endless("application/x-ndjson", "", text);
-    expect((await orb(COMMANDS.verify ?? [])).code).toBe(1);
-  },
-);
+test.each([
+  ["spaces", " "],
+  ["empty lines", "\n"],
+  // Long lines, because the command reads as many bytes of short ones, which takes ten times longer.
+  ["signs of life", `{"kind":"running"${" ".repeat(1_000)}}\n`],
+  ["damages", '{"kind":"damage","stream":"x","says":"y"}\n'],
+])("%s without end, of a check, end it", async (_, text) => {
+  answer = endless("application/x-ndjson", "", text);
+  expect((await orb(COMMANDS.verify ?? [])).code).toBe(1);
+});
 
 test("the same page again and again ends the export", async () => {
   answer = afterDiscovery((_, response) => json(response, { items: [], nextCursor: "next" }));
