@@ -225,3 +225,39 @@ test("shows names instead of ids in lists, beside the form and in the history, w
     await inspect(page, "references-beside");
   }
 });
+
+test("changes a referenced entry beside the form, which saves on its own, and moves items by dragging", async () => {
+  await seed();
+  const rosa = await entry("artist", { name: "Rosa", born: 1822 });
+  const marc = await entry("artist", { name: "Marc", born: 1880 });
+  const work = await entry("work", { title: "Horses", artist: rosa, helpers: [rosa, marc] });
+  const page = await console.open(`${WORKS}/${work}`);
+  await page.getByLabel("Title").fill("The horses");
+  await page.getByRole("button", { name: "Artist: Rosa. Open beside" }).click();
+  const beside = page.getByRole("complementary");
+  await beside.getByRole("button", { name: "Edit here" }).click();
+  await beside.getByLabel("Name").fill("Rosa Bonheur");
+  await beside.getByLabel("Born").fill("x");
+  await page.keyboard.press("Control+s");
+  await expect.poll(() => page.evaluate("document.activeElement.closest('.beside') !== null")).toBe(true);
+  await beside.getByLabel("Born").fill("1823");
+  await page.keyboard.press("Control+s");
+  await said(page, "Draft saved");
+  await page.getByRole("button", { name: "Artist: Rosa Bonheur. Open beside" }).waitFor();
+  expect(await read(rosa)).toEqual({ name: "Rosa Bonheur", born: 1823 });
+  expect(await read(work)).toMatchObject({ title: "Horses" });
+  await inspect(page, "references-edit-beside");
+
+  // Closing the panel asks about what is unsaved in it, and the form behind it stays as it is.
+  await beside.getByLabel("Name").fill("Nobody");
+  await page.keyboard.press("Escape");
+  await page.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
+  await beside.waitFor({ state: "detached" });
+  expect(await page.getByLabel("Title").inputValue()).toBe("The horses");
+
+  const grips = page.locator(".list-input .grip");
+  await grips.nth(1).dragTo(grips.nth(0));
+  await page.keyboard.press("Control+s");
+  await expect.poll(() => read(work)).toMatchObject({ title: "The horses", helpers: [marc, rosa] });
+  expect(await read(rosa)).toMatchObject({ name: "Rosa Bonheur" });
+});

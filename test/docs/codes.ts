@@ -9,7 +9,7 @@ import { root } from "../support/guide.ts";
 /** Folders whose code answers requests. */
 const FOLDERS = ["functions", "shared", "scripts/streams", "scripts/host"];
 /** Excluded: code that runs in browsers, and the kit, which runs in services. */
-const ELSEWHERE = /functions\/pages\/browser|assets\.generated|handlers\/contract\/kit(-\w+)?\.ts/;
+const ELSEWHERE = /functions\/(console|pages\/browser)|assets\.generated|handlers\/contract\/kit(-\w+)?\.ts/;
 
 /** Codes by their place in an answer. */
 export interface Codes {

@@ -5,8 +5,10 @@ import { type FieldModel, labelOf } from "../model/orb.ts";
 import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";
 import { Button, IconButton } from "../ui/button.tsx";
+import { Icon } from "../ui/icon.tsx";
 import { kindOf } from "./index.ts";
 import type { InputProps } from "./parts/kind.ts";
+import { useOrder } from "./parts/order.ts";
 import { TagsInput } from "./tags.tsx";
 
 /** Types with values that are short enough for chips. */
@@ -74,7 +76,7 @@ function useRows({ value, onChange, onFault }: InputProps) {
   return {
     ...{ items, list, tell, put },
     move(from: number, to: number) {
-      if (to < 0 || to >= items.length) return;
+      if (to < 0 || to >= items.length || from === to) return;
       const next = [...items];
       next.splice(to, 0, ...next.splice(from, 1));
       put(next, to);
@@ -91,17 +93,17 @@ function Rows(props: InputProps) {
   const { Input } = kindOf(field);
   const { items, list, tell, put, move, remove } = useRows(props);
   const name = (number: number) => t("fields.item", { field: labelOf(field), number });
-  const onKeyDown = (event: KeyboardEvent, at: number) => {
-    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-    if (!event.altKey || step === 0 || disabled === true) return;
-    event.preventDefault();
-    move(at, at + step);
-  };
+  const order = useOrder(move, disabled === true);
   return (
     <div class="list-input">
       <ol ref={list}>
         {items.map((item, at) => (
-          <li key={at} onKeyDown={(event) => onKeyDown(event, at)}>
+          <li key={at} {...order.item(at)}>
+            {disabled === true || items.length < 2 ? null : (
+              <span class="grip" title={t("fields.drag")} {...order.handle(at, name(at + 1))}>
+                <Icon name="gripVertical" />
+              </span>
+            )}
             <div class="list-value">
               <Input
                 {...props}

@@ -1,7 +1,8 @@
 /** The input for a reference: shows the title of the chosen entry, or lets the user search for one. */
 import { useEffect, useState } from "preact/hooks";
 import { type EntryItem, findEntries } from "../api/entries.ts";
-import { isPolymorphic, labelOf, pointerIn, refsOf, titleOf } from "../model/orb.ts";
+import { Thumbnail } from "../files/thumbnail.tsx";
+import { isPolymorphic, labelOf, pointerIn, refsOf, type SchemaModel, titleOf } from "../model/orb.ts";
 import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";
 import { StateBadge } from "../ui/badge.tsx";
@@ -111,6 +112,7 @@ function Search({ field, onChange, attributes, disabled, onCreate }: InputProps)
     key: entry.id,
     content: (
       <>
+        <Picture model={model} entry={entry} />
         {target?.field?.type === "reference" ? (
           <TargetName reference={reference} id={entry.id} />
         ) : (
@@ -149,6 +151,19 @@ function Search({ field, onChange, attributes, disabled, onCreate }: InputProps)
         <p class="hint">{text === "" ? t("fields.noTargets") : t("fields.noneFound")}</p>
       ) : null}
     </Combobox>
+  );
+}
+
+/** Shows the first image of an entry; nothing if its schema has no images. */
+function Picture({ model, entry }: { model: SchemaModel | undefined; entry: EntryItem }) {
+  const field = model?.fields.find(({ type, list, translatable, marketSpecific }) => {
+    return type === "file" && list !== true && translatable !== true && marketSpecific !== true;
+  });
+  if (field === undefined) return null;
+  return (
+    <span class="option-picture">
+      <Thumbnail field={field} value={entry.values[field.name]} />
+    </span>
   );
 }
 

@@ -28,6 +28,7 @@ import eye from "lucide:eye";
 import fileText from "lucide:file-text";
 import gitPullRequest from "lucide:git-pull-request";
 import globe from "lucide:globe";
+import gripVertical from "lucide:grip-vertical";
 import house from "lucide:house";
 import image from "lucide:image";
 import info from "lucide:info";
@@ -101,6 +102,7 @@ const ICONS = {
   gitPullRequest,
   globe,
   history,
+  gripVertical,
   house,
   image,
   info,

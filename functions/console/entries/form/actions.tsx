@@ -12,9 +12,9 @@ import { Icon, type IconName } from "../../ui/icon.tsx";
 import { Link } from "../../ui/link.tsx";
 import { Menu } from "../../ui/menu.tsx";
 import type { Rights } from "../rights.ts";
-import type { Draft } from "./draft.ts";
-import type { Saving } from "./saving.ts";
-import type { Waiting } from "./waiting.ts";
+import type { Draft } from "./state/draft.ts";
+import type { Saving } from "./state/saving.ts";
+import type { Waiting } from "./state/waiting.ts";
 
 interface Act {
   id: string;

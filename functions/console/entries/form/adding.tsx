@@ -9,8 +9,8 @@ import { leaveFreely } from "../../state/leave.ts";
 import { t } from "../../texts/t.ts";
 import { say } from "../../ui/toast.tsx";
 import { AddDialog, hasDraft, type Source } from "../add.tsx";
-import type { Draft } from "./draft.ts";
-import { forgetDraft } from "./kept.ts";
+import type { Draft } from "./state/draft.ts";
+import { forgetDraft } from "./state/kept.ts";
 
 /** Returns whether a form outside of a set has something that a set can take over. */
 export const isAddable = (

@@ -26,7 +26,7 @@ import { type Place, WithSchema } from "../place.tsx";
 import { rightsOf } from "../rights.ts";
 import type { FormContext } from "./parts/context.ts";
 import { Sections } from "./parts/sections.tsx";
-import { useWaiting, type Waiting } from "./waiting.ts";
+import { useWaiting, type Waiting } from "./state/waiting.ts";
 
 export interface Creation {
   /** The reference field. */

@@ -1,55 +1,22 @@
 /** The page of an existing entry: its form, its state and its actions. */
 import { isProblem } from "../../../../shared/client/problem.ts";
-import { isPlatformAdmin, may } from "../../api/caller.ts";
-import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import { newContent } from "../../model/cells.ts";
 import { titleOf } from "../../model/orb.ts";
 import { orbLink, type PageParams } from "../../shell/nav.ts";
 import { changeIn } from "../../state/change.ts";
-import { useLoad, useReloadOnShow } from "../../state/load.ts";
+import { useReloadOnShow } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { LinkButton } from "../../ui/link.tsx";
 import { Page } from "../../ui/page.tsx";
 import { Empty, Shows } from "../../ui/states.tsx";
 import { type Place, WithSchema } from "../place.tsx";
 import { Editor } from "./editor.tsx";
-
-/** Reads the newest revision or that of the set, or the published one if the caller may not read drafts. */
-async function read(
-  { caller, orb, module, schema }: Place,
-  id: string,
-  change: string | undefined,
-  signal: AbortSignal,
-): Promise<EntryItem> {
-  const place: EntryPlace = {
-    orb: orb.id,
-    module: module.id,
-    schema: schema.id,
-    managed: isPlatformAdmin(caller),
-    change,
-  };
-  const at = { module: module.id, schema: schema.id };
-  const drafts = (own: boolean) => may(caller, "update", at, own) || may(caller, "publish", at, own);
-  const live = () => readEntry(place, id, { signal, query: { revision: "published" } });
-  if (!drafts(true)) return live();
-  if (change !== undefined || drafts(false)) return readEntry(place, id, { signal });
-  // The caller may read only drafts of entries that they created. The published version tells who created the entry. If
-  // there is none (404), just try to read the draft.
-  const shown = await live().catch((error: unknown) => {
-    if (isProblem(error) && error.status === 404) return undefined;
-    throw error;
-  });
-  return shown === undefined || shown.createdBy === caller.account?.id
-    ? readEntry(place, id, { signal })
-    : shown;
-}
+import { useFormEntry } from "./state/read.ts";
 
 function Entry({ place, id }: { place: Place; id: string }) {
   const { orb, module, schema } = place;
   const change = changeIn(orb.id);
-  const entry = useLoad(`orbs/${orb.id}/entry/${module.id}/${schema.id}/${id}?${change ?? ""}`, (signal) =>
-    read(place, id, change, signal),
-  );
+  const entry = useFormEntry(place, id);
   useReloadOnShow(entry);
   const path = orbLink(orb.id, "entries", module.id, schema.id);
   const gone = isProblem(entry.error) && (entry.error.status === 404 || entry.error.status === 410);

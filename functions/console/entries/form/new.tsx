@@ -12,9 +12,9 @@ import { Page } from "../../ui/page.tsx";
 import { Shows } from "../../ui/states.tsx";
 import { type Place, WithSchema } from "../place.tsx";
 import { rightsOf } from "../rights.ts";
-import { contentOf } from "./draft.ts";
 import { Editor } from "./editor.tsx";
 import { copyOf } from "./parts/copies.ts";
+import { contentOf } from "./state/draft.ts";
 
 /**
  * Returns the content for a copy of an entry. Omits unique and sensitive values, because two entries must not share

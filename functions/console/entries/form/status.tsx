@@ -15,8 +15,8 @@ import { Link } from "../../ui/link.tsx";
 import { ProblemBox } from "../../ui/problem.tsx";
 import { Time } from "../../ui/time.tsx";
 import { Difference } from "../difference.tsx";
-import { contentOf } from "./draft.ts";
 import { stateWords } from "./parts/words.ts";
+import { contentOf } from "./state/draft.ts";
 
 /** Loads the published revision for a comparison with the form. Loads nothing if the form shows the same content. */
 function useLive(place: EntryPlace, entry: EntryItem, isChanged: boolean) {

@@ -11,10 +11,10 @@ import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { complain } from "../../ui/toast.tsx";
-import type { Draft } from "./draft.ts";
-import { forgetDraft } from "./kept.ts";
 import { Notice } from "./notice.tsx";
-import type { Waiting } from "./waiting.ts";
+import type { Draft } from "./state/draft.ts";
+import { forgetDraft } from "./state/kept.ts";
+import type { Waiting } from "./state/waiting.ts";
 
 interface WithinProps {
   place: EntryPlace;

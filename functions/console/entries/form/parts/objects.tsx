@@ -3,6 +3,7 @@ import type { ComponentType } from "preact";
 import { useId, useMemo, useRef, useState } from "preact/hooks";
 import { newKey } from "../../../../../shared/client/transport.ts";
 import type { BlockForms } from "../../../fields/parts/kind.ts";
+import { type Order, useOrder } from "../../../fields/parts/order.ts";
 import { type Cell, pointerOf, valueAt } from "../../../model/cells.ts";
 import {
   type FieldModel,
@@ -127,7 +128,6 @@ function Items(props: Props) {
   const items: readonly unknown[] = Array.isArray(value) ? value : [];
   const [closed, setClosed] = useState<ReadonlySet<string>>(new Set());
   const list = useRef<HTMLOListElement>(null);
-  const dragged = useRef<number>();
   const disabled = context.readOnly !== undefined || !context.writable.has(field.name);
   const put = (next: readonly unknown[], focus?: number) => {
     context.set(cell, next.length === 0 ? null : next);
@@ -143,6 +143,7 @@ function Items(props: Props) {
     next.splice(to, 0, ...next.splice(from, 1));
     put(next, to);
   };
+  const order = useOrder(move, disabled);
   const toggle = (key: string) =>
     setClosed((now) => new Set(now.has(key) ? [...now].filter((one) => one !== key) : [...now, key]));
   const add = (shape: Shape) =>
@@ -177,7 +178,7 @@ function Items(props: Props) {
           <ItemRow
             key={keyOf(item, at)}
             {...props}
-            {...{ item, at, disabled, dragged, shapes }}
+            {...{ item, at, disabled, order, shapes }}
             count={items.length}
             isOpen={!closed.has(keyOf(item, at))}
             onToggle={() => toggle(keyOf(item, at))}
@@ -282,7 +283,7 @@ interface RowProps extends Props {
   at: number;
   count: number;
   disabled: boolean;
-  dragged: { current: number | undefined };
+  order: Order;
   shapes: readonly Shape[];
   isOpen: boolean;
   onToggle: () => void;
@@ -292,7 +293,7 @@ interface RowProps extends Props {
 }
 
 function ItemRow(props: RowProps) {
-  const { cell, context, item, at, disabled, dragged, shapes, isOpen, onMove } = props;
+  const { cell, context, item, at, order, shapes, isOpen } = props;
   const id = useId();
   const object: Item = typeof item === "object" && item !== null ? (item as Item) : {};
   const shape =
@@ -318,22 +319,7 @@ function ItemRow(props: RowProps) {
         event.preventDefault();
         event.stopPropagation();
       }}
-      onKeyDown={(event) => {
-        const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : 0;
-        if (!event.altKey || step === 0 || disabled) return;
-        event.preventDefault();
-        event.stopPropagation();
-        onMove(at, at + step);
-      }}
-      onDragOver={(event) => {
-        if (dragged.current !== undefined) event.preventDefault();
-      }}
-      onDrop={(event) => {
-        if (dragged.current === undefined) return;
-        event.preventDefault();
-        onMove(dragged.current, at);
-        dragged.current = undefined;
-      }}
+      {...order.item(at)}
     >
       <ItemHead
         {...props}
@@ -361,7 +347,7 @@ function ItemHead({
   at,
   count,
   disabled,
-  dragged,
+  order,
   isOpen,
   onToggle,
   onMove,
@@ -370,19 +356,7 @@ function ItemHead({
   onCopy,
 }: RowProps & { id: string; name: string; text: string; onCopy: () => void }) {
   return (
-    // biome-ignore lint/a11y/noStaticElementInteractions: the buttons move the item too.
-    <div
-      class="object-head"
-      draggable={!disabled}
-      onDragStart={(event) => {
-        event.stopPropagation();
-        dragged.current = at;
-        event.dataTransfer?.setData("text/plain", name);
-      }}
-      onDragEnd={() => {
-        dragged.current = undefined;
-      }}
-    >
+    <div class="object-head" {...order.handle(at, name)}>
       <button
         type="button"
         class="object-fold"

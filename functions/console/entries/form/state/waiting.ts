@@ -1,7 +1,7 @@
 /** Lets a save wait until the files of the form are uploaded. */
 import { useEffect, useRef, useState } from "preact/hooks";
-import type { Progress } from "../../files/uploads.ts";
-import { t } from "../../texts/t.ts";
+import type { Progress } from "../../../files/uploads.ts";
+import { t } from "../../../texts/t.ts";
 
 type Wanted = "publish" | "save" | "add";
 

@@ -2,7 +2,7 @@
  * Saves the form and moves the entry between states. Every write request contains the revision that it is based on.
  */
 import { useRef, useState } from "preact/hooks";
-import { isProblem } from "../../../../shared/client/problem.ts";
+import { isProblem } from "../../../../../shared/client/problem.ts";
 import {
   createEntry,
   type EntryChange,
@@ -14,14 +14,14 @@ import {
   removeEntry,
   restoreRevision,
   updateEntry,
-} from "../../api/entries.ts";
-import { type Content, MASK, valuesToSend } from "../../model/cells.ts";
-import type { FieldModel, OrbModel } from "../../model/orb.ts";
-import { refresh } from "../../state/cache.ts";
-import { setsKey } from "../../state/change.ts";
-import { type TextKey, t } from "../../texts/t.ts";
-import { confirm } from "../../ui/dialog.tsx";
-import { complain, say } from "../../ui/toast.tsx";
+} from "../../../api/entries.ts";
+import { type Content, MASK, valuesToSend } from "../../../model/cells.ts";
+import type { FieldModel, OrbModel } from "../../../model/orb.ts";
+import { refresh } from "../../../state/cache.ts";
+import { setsKey } from "../../../state/change.ts";
+import { type TextKey, t } from "../../../texts/t.ts";
+import { confirm } from "../../../ui/dialog.tsx";
+import { complain, say } from "../../../ui/toast.tsx";
 import { contentOf, type Draft } from "./draft.ts";
 
 /** A save that failed because another user saved a newer revision. */

@@ -2,9 +2,9 @@
  * Stores unsaved changes in this browser tab, so that a reload or a new sign-in loses nothing. Sensitive values are not
  * stored.
  */
-import type { Account } from "../../api/caller.ts";
-import type { Content } from "../../model/cells.ts";
-import type { SchemaModel } from "../../model/orb.ts";
+import type { Account } from "../../../api/caller.ts";
+import type { Content } from "../../../model/cells.ts";
+import type { SchemaModel } from "../../../model/orb.ts";
 
 export interface Kept {
   /** The stored content that the changes are based on. `revision` is its revision; 0 for a new entry. */

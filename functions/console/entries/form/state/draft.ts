@@ -1,8 +1,8 @@
 /** The state of the form: the base revision, the user's edits, and the stored entry. */
 import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
-import type { EntryItem } from "../../api/entries.ts";
-import { type Cell, type Content, differing, valueAt, withValue } from "../../model/cells.ts";
-import type { SchemaModel } from "../../model/orb.ts";
+import type { EntryItem } from "../../../api/entries.ts";
+import { type Cell, type Content, differing, valueAt, withValue } from "../../../model/cells.ts";
+import type { SchemaModel } from "../../../model/orb.ts";
 import { forgetDraft, keepDraft, keptDraft } from "./kept.ts";
 
 export const contentOf = ({ values, validFrom, validTo }: Content): Content => ({
