@@ -410,6 +410,7 @@ async function judge(
     force,
     retired: head.retired ?? [],
   });
-  const work = await enforce(deps, orb, to, revision, plan, before?.fence);
+  const current = { head: head.seq, fence: before?.fence };
+  const work = await enforce(deps, orb, { ...to, revision }, plan, current);
   return { head: head.seq, to: { ...to, revision }, plan, work, before };
 }

@@ -10,6 +10,8 @@ import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord, repairFence } from "../../shared/definition/stored/live-record.ts";
 import { createEntry } from "../../shared/entry/index.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
+import { openIndex } from "../../shared/entry/ordered/open.ts";
+import { removeIndex } from "../../shared/entry/ordered/remove.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { createOrb } from "../../shared/orb/create.ts";
@@ -329,16 +331,88 @@ describe("a new index", () => {
     expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
   });
 
+  const indexIn = (orb: string) => ({ orb, ...homeOf("CONTENT", "article"), field: "title" });
+
   test("is built again if another process erases it meanwhile, for a definition before", async () => {
     const orb = fresh();
     const old = await withEntries(orb);
-    const log = subjects.orderedLog({ orb, ...homeOf("CONTENT", "article") }, "title");
     const erase = async () => {
-      expect(await store.purge(streams.orb(orb), log)).toBe(3);
+      const purged: number[] = [];
+      await removeIndex(deps, indexIn(orb), old.fence, async (filter, end) => {
+        purged.push(await store.purge(streams.orb(orb), filter, { beforeSeq: end }));
+      });
+      expect(purged).toEqual([1, 1]);
       await write(old, { title: "aa" });
     };
     await publish(orb, indexed(orb), once(committing, erase));
     expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
+  });
+
+  test("replaces what an interrupted publication has left of it", async () => {
+    const orb = fresh();
+    const old = await withEntries(orb);
+    const fail = async () => {
+      throw new Error("interrupted");
+    };
+    await expect(publish(orb, indexed(orb), once(committing, fail))).rejects.toThrow("interrupted");
+    await write(old, { title: "aa" });
+    const collated = withFields(orb, { ...TITLE, index: "ordered", unique: true });
+    await publish(orb, collated);
+    expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
+    const pages = await store.subjects(streams.orb(orb), subjects.orderedPages(indexIn(orb), "title"));
+    expect(pages.subjects).toHaveLength(1);
+  });
+
+  test("is whole after a crash at any step of the publication", async () => {
+    const size = { name: "size", type: "integer" };
+    const rule = { convert: { cat: ["size ", { var: "value" }] } };
+    const indexes = ["title", "size~2"];
+    for (let step = 0, isDone = false; !isDone; step++) {
+      const orb = fresh();
+      await createOrb(deps, admin, { document: withFields(orb, TITLE, size), publish: true });
+      const old = await inForce(orb);
+      for (const title of ["c", "a", "b"]) await write(old, { title, size: 7 });
+      const next = withFields(
+        orb,
+        { ...TITLE, index: "ordered" },
+        { ...size, type: "string", from: rule, index: "ordered" },
+      );
+      isDone = await publish(orb, next, { ...deps, store: stoppingStore(store, step) }).then(
+        () => true,
+        (error: unknown) => {
+          if (error instanceof Stopped) return false;
+          throw error;
+        },
+      );
+      await write(await inForce(orb), { title: "aa", size: isDone ? "size 7" : null });
+      await publish(orb, next);
+      expect(await sorted(orb), `step ${step}`).toEqual(["a", "aa", "b", "c"]);
+      for (const field of indexes) {
+        const index = { orb, ...homeOf("CONTENT", "article"), field };
+        const opened = await openIndex(store, index);
+        const pages = await store.subjects(streams.orb(orb), subjects.orderedPages(index, field));
+        expect(pages.subjects.length, `${step} ${field}`).toBe(opened?.root.levels.flat().length);
+      }
+    }
+  });
+
+  test("is left alone by a publication that another one overtakes", async () => {
+    const orb = fresh();
+    await withEntries(orb);
+    const first = publish(
+      orb,
+      indexed(orb),
+      once(
+        (stream, messages) =>
+          stream === streams.orb(orb) && messages.some(({ subject }) => subject.includes("._om.")),
+        async () => {
+          await publish(orb, indexed(orb));
+        },
+      ),
+    );
+    await first;
+    expect(await sorted(orb)).toEqual(["a", "b", "c"]);
+    expect((await inForce(orb)).revision).toBe(3);
   });
 });
 

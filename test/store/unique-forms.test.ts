@@ -11,7 +11,7 @@ import { requireLive } from "../../shared/definition/stored/live.ts";
 import { liveRecord } from "../../shared/definition/stored/live-record.ts";
 import { createEntry, deleteEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { backfillForms } from "../../shared/entry/migrate/backfill-forms.ts";
-import { backfillExisting } from "../../shared/entry/migrate/publishing.ts";
+import { backfillExisting } from "../../shared/entry/migrate/needed-keys.ts";
 import { completeForms } from "../../shared/orb/backfill-forms.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { updateOrb } from "../../shared/orb/update.ts";

@@ -70,6 +70,8 @@ export interface KeyWork extends Home {
   since?: number | undefined;
   /** For each new index, the sequence number of its first message. If it is gone, the index was erased meanwhile. */
   first?: Record<string, number> | undefined;
+  /** For each new index that was built as a whole, the sequence number of its root. */
+  roots?: Record<string, number> | undefined;
 }
 
 export interface EntryWork {

@@ -1,11 +1,10 @@
 export { warnOfShared } from "./backfill.ts";
 export { backfillForms, type SharedForm } from "./backfill-forms.ts";
 export { Join } from "./join.ts";
+export { backfillExisting, type Duplicate, NeededKeys, sharedValues } from "./needed-keys.ts";
 export {
   answer,
-  backfillExisting,
   cancelScheduled,
-  type Duplicate,
   entryCounts,
   type InvalidEntries,
   invalidEntries,
@@ -13,7 +12,6 @@ export {
   lossyEntries,
   moveLive,
   type Question,
-  sharedValues,
   valuesStored,
 } from "./publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./rekey.ts";

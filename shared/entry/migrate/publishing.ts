@@ -10,22 +10,9 @@ import { indexBytes } from "../../store/budget.ts";
 import { nullIfMissing } from "../../store/pages.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { type Home, type LiveRole, streams, subjects } from "../../store/subjects.ts";
+import { ahead, cancelMessages, entriesSince, scanEntries, storedPublished } from "../index/index.ts";
 import {
-  ahead,
-  cancelMessages,
-  entriesSince,
-  formsBefore,
-  scanEntries,
-  storedPublished,
-} from "../index/index.ts";
-import {
-  isUniqueKey,
-  isWordKey,
-  namedEntry,
-  nameOfToken,
   namesWithValue,
-  type OrbContext,
-  parseKey,
   type StoredEntry,
   type StoredSnapshot,
   storedInput,
@@ -34,7 +21,6 @@ import {
 } from "../model/index.ts";
 import { neededFaults } from "../values/index.ts";
 import { fenced, moveEntries } from "../write/index.ts";
-import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "./backfill.ts";
 
 /**
  * Up to this number, entries are counted one by one. Beyond it, the size of the index is used, which may include
@@ -63,105 +49,8 @@ async function entryCount(deps: Deps, orb: string, home: Home): Promise<number> 
   return count;
 }
 
-export interface Duplicate {
-  field: string;
-  ids: string[];
-}
-
-export interface Claimed {
-  entries: number;
-  written: number;
-  /**
-   * Unique values that several entries share. If some are found before the index keys are written, nothing is written.
-   * Some may also appear while the keys are written; they are listed too.
-   */
-  duplicates: Duplicate[];
-}
-
 /** Entries that a report names. */
-const NAMED = 50;
-
-/**
- * Adds stored entries to the indexes that a new definition needs. Call it before the definition is activated, and again
- * afterwards for entries that were written between the two.
- * @param options.since reads only entries that were written after this sequence number
- * @param options.upTo reads the entries as they were at this sequence number
- * @param options.fresh indexes that are new. Entries may still store keys of an erased index with that name; these keys
- *   do not count
- */
-export async function backfillExisting(
-  deps: Deps,
-  context: OrbContext,
-  schema: CompiledSchema,
-  options: { since?: number; upTo?: number | undefined; fresh?: ReadonlySet<string> } = {},
-): Promise<Claimed> {
-  const { home } = schema;
-  const { orb } = context;
-  const pages =
-    options.since === undefined
-      ? scanEntries(deps, orb, home, options.upTo)
-      : entriesSince(deps, orb, home, options.since);
-  const holders = new Holders();
-  const missing: MissingKey[] = [];
-  let entries = 0;
-  let words = 0;
-  for await (const page of ahead(pages)) {
-    const missingWords: MissingKey[] = [];
-    entries += page.length;
-    const found = await mapInParallel(page, (stored) => neededKeys(deps, context, schema, stored));
-    for (const { entry, keys } of found) {
-      holders.add(entry.head.id, keys);
-      for (const one of missingKeys(entry, keys, options.fresh))
-        (isWordKey(one.key) ? missingWords : missing).push(one);
-    }
-    // Write the words of each page immediately, because the words of all entries together would take too much memory.
-    // If the publication of the definition fails afterwards, these extra words do no harm.
-    words += await backfillWords(deps, context, missingWords);
-  }
-  const duplicates = duplicatesIn(schema, holders.shared);
-  if (duplicates.length > 0) return { entries, written: words, duplicates };
-  const { written, shared } = await backfillKeys(deps, context, schema, missing, options.fresh);
-  return { entries, written: words + written, duplicates: duplicatesIn(schema, [...shared]) };
-}
-
-/** The entries that have each unique value. */
-class Holders {
-  readonly #ids = new Map<string, Set<string>>();
-
-  add(id: string, keys: Iterable<string>): void {
-    for (const key of keys) {
-      if (!isUniqueKey(key)) continue;
-      const ids = this.#ids.get(key);
-      if (ids === undefined) this.#ids.set(key, new Set([id]));
-      else ids.add(id);
-    }
-  }
-
-  /** The values that several entries have. */
-  get shared(): [string, Set<string>][] {
-    return [...this.#ids].filter(([, ids]) => ids.size > 1);
-  }
-}
-
-/** Returns the index keys that a stored entry needs. */
-async function neededKeys(deps: Deps, context: OrbContext, schema: CompiledSchema, stored: StoredEntry) {
-  const entry = namedEntry(context.compiled, stored);
-  const keys = await keysOf(deps, context, schema, entry);
-  // Older versions allowed two entries to have the same unique value in different spellings. Such entries must not
-  // block the new definition.
-  for (const key of await formsBefore(deps, schema, entry)) keys.delete(key);
-  return { entry, keys };
-}
-
-function duplicatesIn(
-  schema: CompiledSchema,
-  holders: readonly (readonly [string, Iterable<string>])[],
-): Duplicate[] {
-  return holders.slice(0, NAMED).map(([key, ids]) => ({
-    field: nameOfToken(schema, parseKey(key).field),
-    ids: [...ids].slice(0, NAMED),
-  }));
-}
+export const NAMED = 50;
 
 /**
  * Moves the published copies of a schema to another subject, when a new definition changes who may read them.
@@ -300,24 +189,6 @@ export function lossyEntries(schema: CompiledSchema): Question<Map<string, Lossy
           addLoss(all, head.id, reason);
         }
       };
-    },
-  };
-}
-
-/** Which unique values do several entries share? */
-export function sharedValues(
-  deps: Deps,
-  context: OrbContext,
-  schema: CompiledSchema,
-): Question<readonly Duplicate[]> {
-  const holders = new Holders();
-  return {
-    get answer() {
-      return duplicatesIn(schema, holders.shared);
-    },
-    async see(stored) {
-      const { entry, keys } = await neededKeys(deps, context, schema, stored);
-      return () => holders.add(entry.head.id, keys);
     },
   };
 }

@@ -124,7 +124,7 @@ export {
   withStoredNames,
   withStoredValue,
 } from "./names.ts";
-export { changeIn, type OrderedValue, SORTED_CHARACTERS, sortedText } from "./ordered-value.ts";
+export { changeBody, changeIn, type OrderedValue, SORTED_CHARACTERS, sortedText } from "./ordered-value.ts";
 export { hasOrigin, ORIGIN, type Origin, readOrigin } from "./origin.ts";
 export {
   addressIn,

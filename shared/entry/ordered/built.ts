@@ -23,11 +23,14 @@ export async function firstChanges(
 /**
  * Returns whether no process has erased or compacted one of the indexes since these changes were written. The work for
  * an earlier definition, which another process does late, may erase an index of the same name.
+ * @param first for each index, the sequence number of its first change
+ * @param roots for each index that was built as a whole, the sequence number of its root
  */
 export async function isUntouched(
   { store }: Pick<Deps, "store">,
   place: Place,
   first: Readonly<Record<string, number>>,
+  roots: Readonly<Record<string, number>>,
 ): Promise<boolean> {
   const stream = streams.orb(place.orb);
   const all = Object.entries(first).map(async ([field, seq]) => {
@@ -35,7 +38,9 @@ export async function isUntouched(
       store.nextMessage(stream, subjects.orderedLog(place, field), seq),
       store.get(stream, subjects.orderedRoot(place, field)),
     ]);
-    return message?.seq === seq && (root === null || root.seq < seq);
+    const built = roots[field];
+    const isSameRoot = built === undefined ? root === null || root.seq < seq : root?.seq === built;
+    return message?.seq === seq && isSameRoot;
   });
   return (await Promise.all(all)).every(Boolean);
 }

@@ -17,6 +17,7 @@ import {
   type Item,
   listedIn,
   merged,
+  type OrderedField,
   type PagePlace,
   type Pair,
   pageBody,
@@ -173,8 +174,9 @@ async function moveDown(compaction: OrderedCompaction, current: CurrentRoot): Pr
     const moved = new Map([...pages].slice(0, limits.step));
     // Pages can have more neighbours below them than one step may replace.
     const rest = newPages(
-      compaction,
-      levels,
+      index,
+      limits,
+      countOf(levels.flat()),
       [...pages].slice(limits.step).flatMap(([, some]) => some),
     );
     const step = await replacePages(
@@ -205,7 +207,9 @@ async function replacePages(
   number: number,
   items: ReadonlyMap<number, readonly Item[]>,
 ): Promise<Step> {
+  const { index, limits } = compaction;
   const level = levels[number] ?? [];
+  const total = countOf(levels.flat());
   const messages: Append[] = [];
   let places = level;
   // The last group comes first, so that the positions of the others stay the same.
@@ -213,9 +217,9 @@ async function replacePages(
     const old = level.slice(group.from, group.to);
     const all = merged(await readAll(compaction, old), group.items);
     // Below the last level, a mark hides nothing.
-    const made = newPages(compaction, levels, number >= levels.length - 1 ? listedIn(all) : all);
+    const made = newPages(index, limits, total, number >= levels.length - 1 ? listedIn(all) : all);
     const freed = freedPages(
-      compaction.index,
+      index,
       old.map(({ name }) => name),
     );
     messages.push(...made.messages, ...freed);
@@ -241,13 +245,17 @@ async function readAll({ deps, index }: OrderedCompaction, places: readonly Page
   return all;
 }
 
-/** Splits items into as few pages as possible, all of about the same size. */
-function newPages(
-  { index, limits }: OrderedCompaction,
-  levels: readonly PagePlace[][],
+/**
+ * Splits items into as few pages as possible, all of about the same size.
+ * @param total number of all items of the index
+ */
+export function newPages(
+  index: OrderedField,
+  limits: CompactionLimits,
+  total: number,
   items: readonly Item[],
 ): { places: PagePlace[]; messages: Append[] } {
-  const most = Math.max(limits.page, Math.ceil(Math.sqrt(countOf(levels.flat()))));
+  const most = Math.max(limits.page, Math.ceil(Math.sqrt(total)));
   const count = Math.max(Math.ceil(items.length / most), Math.ceil(sizeOf(items) / PAGE_SIZE));
   const places: PagePlace[] = [];
   const messages: Append[] = [];

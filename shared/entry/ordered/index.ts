@@ -1,9 +1,10 @@
+export { buildIndex } from "./build.ts";
 export { firstChanges, isUntouched } from "./built.ts";
 export { freedPages, writeRoot } from "./changes.ts";
 export type { Compaction, CompactionLimits } from "./compact.ts";
 export { IndexKeeper } from "./keeper.ts";
 export { type OpenedIndex, openIndex, tooFast, WHILE_COMPACTED } from "./open.ts";
-export { compareValues, countBefore, type OrderedField } from "./pages.ts";
+export { compareValues, countBefore, type OrderedField, type Pair } from "./pages.ts";
 export { PAGES_AT_ONCE, PageGone, readMessages } from "./read-pages.ts";
 export { indexesOf, removeIndex } from "./remove.ts";
 export { type Edge, pairsBetween, type Range, scanOrdered } from "./scan.ts";

@@ -15,19 +15,20 @@ export function indexesOf({ ordered, searched }: Pick<CompiledSchema, "ordered" 
 /**
  * Erases an index. First marks the index as removed in its root message. Readers that still use the earlier definition
  * see the mark, and read the entries instead of the index.
- * @param erase erases a subject, unless another definition has become active
+ * @param erase erases the messages of a subject before a sequence number, unless another definition has become active
  * @throws Conflict if another definition is active; nothing was changed
  */
 export async function removeIndex(
   deps: Pick<Deps, "store">,
   index: OrderedField,
   fence: Fence | undefined,
-  erase: (filter: string) => Promise<void>,
+  erase: (filter: string, end: number) => Promise<void>,
 ): Promise<void> {
   const log = subjects.orderedLog(index, index.field);
   const info = await deps.store.streamInfo(streams.orb(index.orb));
   if (info === null) return;
-  await writeRemovedRoot({ deps, index, fence }, info.state.last_seq + 1);
-  await erase(log);
-  await erase(subjects.orderedPages(index, index.field));
+  const end = info.state.last_seq + 1;
+  await writeRemovedRoot({ deps, index, fence }, end);
+  await erase(log, end);
+  await erase(subjects.orderedPages(index, index.field), end);
 }

@@ -21,7 +21,8 @@ import type { Deps } from "../../deps.ts";
 import { createOrbStream } from "../../store/broker/index.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict } from "../../store/types.ts";
-import { claimValues, type Definition, type Plan, requireLossless } from "./impact.ts";
+import { claimValues } from "./enforce.ts";
+import { type Definition, type Plan, requireLossless } from "./impact.ts";
 
 /** State of an application's stream before its stored entries were checked. */
 export interface Before {
@@ -113,7 +114,7 @@ function deltaOf(deps: Deps, orb: string, target: Definition & { revision: numbe
     async check(fence: Fence | undefined, since: number): Promise<void> {
       for (const step of plan.steps) await step.changed(fence, since);
       if (mayLose) await requireLossless(deps, orb, compiled, plan, since);
-      await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, { since });
+      await claimValues(deps, { orb, revision: target.revision, compiled }, plan, claims, since);
     },
   };
 }

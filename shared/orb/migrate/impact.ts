@@ -8,32 +8,25 @@ import {
   compileOrb,
 } from "../../definition/compile.ts";
 import { type HomeKey, homeKey, homeOf, type OrbDocument } from "../../definition/document/index.ts";
-import type { Fence } from "../../definition/live-orb.ts";
 import { countForms, type StoredNames, storedNames } from "../../definition/names/index.ts";
 import { compareRetired, type Retired, retiredAfter } from "../../definition/retired.ts";
-import {
-  addedTo,
-  compileStored,
-  type EntryWork,
-  type IndexPlace,
-  type KeyWork,
-} from "../../definition/stored/index.ts";
+import { addedTo, compileStored, type EntryWork, type IndexPlace } from "../../definition/stored/index.ts";
 import { allFields } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import {
-  backfillExisting,
   type Duplicate,
   entryCounts,
   type InvalidEntries,
   invalidEntries,
   type LossyEntries,
   lossyEntries,
+  NeededKeys,
   type Question,
   sharedValues,
   valuesStored,
 } from "../../entry/migrate/index.ts";
 import type { OrbContext } from "../../entry/model/index.ts";
-import { firstChanges, indexesOf } from "../../entry/ordered/index.ts";
+import { indexesOf } from "../../entry/ordered/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { seesAllWrites } from "../../store/policy.ts";
 import { streams } from "../../store/subjects.ts";
@@ -81,6 +74,14 @@ export interface Plan {
   retired: Retired[];
   claims: CompiledSchema[];
   steps: readonly Stepping[];
+  needed: Needed;
+}
+
+/** Index keys that were found while the entries were read for other reasons. */
+interface Needed {
+  /** The keys of all entries that were written up to this sequence number, by the schema. */
+  since?: number | undefined;
+  bySchema: ReadonlyMap<HomeKey, NeededKeys>;
 }
 
 /**
@@ -146,6 +147,9 @@ export async function planChange(
     placed.filter(({ entries }) => entries > 0),
   );
   const examined = options.examine ? examine(deps, survey, context, { placed, claims }) : undefined;
+  const added = indexesOnlyIn(after, before);
+  const collected = options.examine ? [] : claims;
+  const needed = await collectKeys(deps, survey, context, { placed, claims: collected, added });
   await survey.answer(deps, orb);
   values();
   for (const change of asked) if (change.values === 0) change.refused = false;
@@ -158,11 +162,36 @@ export async function planChange(
   const work: EntryWork = {
     claims: claims.map(({ home }) => home),
     moves: movesOf(before, after, placed),
-    added: indexesOnlyIn(after, before),
+    added,
     removed: indexesOnlyIn(before, after),
   };
   const left = retiredAfter(from.document, retired, to.document, counts, names);
-  return { impact, placed, work, claims, retired: left, steps };
+  return { impact, placed, work, claims, retired: left, steps, needed };
+}
+
+/**
+ * Asks for the missing index keys of schemas whose entries are read anyway. Keys that splits and joins change are found
+ * later, and words at all times, because the words of all entries take too much memory.
+ */
+async function collectKeys(
+  deps: Deps,
+  survey: Survey,
+  context: OrbContext,
+  { placed, claims, added }: Pick<Plan, "placed" | "claims"> & { added: readonly IndexPlace[] },
+): Promise<Needed> {
+  const isUseless = placed.some(({ refused, step }) => refused || step !== undefined);
+  const some = isUseless
+    ? []
+    : claims.filter(({ home, searched }) => searched.length === 0 && survey.reads(home));
+  if (some.length === 0) return { bySchema: new Map() };
+  const info = seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(context.orb)) : null;
+  const bySchema = some.map((schema) => {
+    const fresh = addedTo({ claims: [], moves: [], added: [...added] }, schema.home);
+    const needed = new NeededKeys(deps, context, schema, { fresh, builds: true });
+    survey.add(schema.home, needed);
+    return [homeKey(schema.home), needed] as const;
+  });
+  return { since: info?.state.last_seq, bySchema: new Map(bySchema) };
 }
 
 /** Adds what only a dry run asks. Returns a function that returns the answers. */
@@ -230,7 +259,7 @@ function shown({
 }
 
 /** Rejects a definition of which a change is refused. */
-function requireAccepted(impact: Impact): void {
+export function requireAccepted(impact: Impact): void {
   const refused = impact.changes.filter((change) => change.refused);
   if (refused.length === 0) return;
   const details = refused.map(
@@ -257,68 +286,6 @@ function tellLosses({ entries, examples }: LossyEntries): string {
   const some = examples.slice(0, NAMED).map(({ id, reason }) => `${id} ${reason}`);
   const more = entries - some.length;
   return `${entries} of them would lose values: ${some.join("; ")}${more > 0 ? `; and ${more} more` : ""}.`;
-}
-
-/**
- * Rejects a definition that does not fit the stored entries. Otherwise reserves the unique values of these entries, and
- * writes their other index keys.
- * @param fence the fence that writes expect now
- * @returns the work that is left after the definition is active
- */
-export async function enforce(
-  deps: Deps,
-  orb: string,
-  { document, names }: Definition,
-  revision: number,
-  plan: Plan,
-  fence: Fence | undefined,
-): Promise<EntryWork> {
-  requireAccepted(plan.impact);
-  const { claims, work } = plan;
-  for (const step of plan.steps) await step.all(fence);
-  for (const step of plan.steps) await step.clean?.(fence);
-  if (claims.length === 0) return work;
-  // A read that misses writes may find older entries, so that all must be read again.
-  const info = seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(orb)) : null;
-  const since = info?.state.last_seq;
-  await claimValues(deps, { orb, revision, compiled: compileOrb(document, names) }, plan, claims, {
-    upTo: since,
-  });
-  if (since === undefined) return work;
-  const places = claims.map((schema) => ({ ...schema.home, fields: [...addedTo(work, schema.home)] }));
-  const built = places.map(async ({ fields, ...home }): Promise<KeyWork> => {
-    const first = await firstChanges(deps, { orb, ...home }, fields, since);
-    return { ...home, since, first };
-  });
-  return { ...work, claims: await Promise.all(built) };
-}
-
-/**
- * Reserves the unique values of stored entries and adds their missing index keys.
- * @param range.since limits the work to entries that were written after this sequence number
- * @param range.upTo reads the entries as they were at this sequence number
- */
-export async function claimValues(
-  deps: Deps,
-  context: { orb: string; revision: number; compiled: CompiledOrb },
-  plan: Plan,
-  schemas: readonly CompiledSchema[],
-  range: { since?: number; upTo?: number | undefined },
-): Promise<void> {
-  for (const schema of schemas) {
-    const fresh = addedTo(plan.work, schema.home);
-    const { duplicates } = await backfillExisting(deps, context, schema, { ...range, fresh });
-    if (duplicates.length === 0) continue;
-    const details = duplicates.map((one) => ({ module: schema.module, schema: schema.id, ...one }));
-    throw new AppError(
-      "conflict",
-      "unique_conflict",
-      "Stored entries share values of a field that becomes unique. Change the duplicates first.",
-      {
-        data: { impact: { ...plan.impact, duplicates: details } },
-      },
-    );
-  }
 }
 
 /**

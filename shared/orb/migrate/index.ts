@@ -1,7 +1,7 @@
+export { enforce } from "./enforce.ts";
 export { type Before, beforeJudging, type Closed, catchUp, close, reopen, stateNow } from "./gate.ts";
 export {
   type Definition,
-  enforce,
   type Impact,
   namesFor,
   type Plan,

@@ -106,10 +106,10 @@ async function doWork(
     );
   }
   if (compiled === undefined) return;
-  for (const { since, first = {}, ...home } of claims) {
+  for (const { since, first = {}, roots = {}, ...home } of claims) {
     const schema = compiled.byHome.get(homeKey(home));
     if (schema === undefined) continue;
-    const isBuilt = since !== undefined && (await isUntouched(deps, { orb, ...home }, first));
+    const isBuilt = since !== undefined && (await isUntouched(deps, { orb, ...home }, first, roots));
     const { duplicates } = await backfillExisting(
       deps,
       { orb, revision: definition.revision, compiled },

@@ -14,6 +14,11 @@ export class Survey {
     return question;
   }
 
+  /** Returns whether there is a question about a schema, so that its entries are read. */
+  reads(home: Home): boolean {
+    return this.#questions.has(homeKey(home));
+  }
+
   /** @param since reads only entries that were written after this sequence number */
   async answer(deps: Deps, orb: string, since?: number): Promise<void> {
     for (const { home, questions } of this.#questions.values())
