@@ -17,7 +17,15 @@ import {
   type SchemaDefinition,
   schemaToken,
 } from "./document/index.ts";
-import { COMPONENTS, MODULES, NameTable, type StoredNames, scopeWithin, storedHome } from "./names/index.ts";
+import {
+  COMPONENTS,
+  MODULES,
+  type NamedDocument,
+  NameTable,
+  type StoredNames,
+  scopeWithin,
+  storedHome,
+} from "./names/index.ts";
 import { type Components, componentsOf, shapesOf } from "./nested.ts";
 
 /** Names are those in stored data. */
@@ -63,6 +71,8 @@ function meaningOf(field: FieldMeaning): FieldMeaning {
 interface StoredMeaning extends FieldMeaning {
   /** The names on the way to the field, as the document has them. */
   shown: string;
+  /** All stored names of the field, from before and after changes of its type. */
+  forms: readonly string[];
 }
 
 /** Where a list of fields is. */
@@ -89,7 +99,8 @@ function meaningsOf(fields: readonly FieldDefinition[], around: Around): StoredM
       const path = component === "" ? `${shown}.` : `${shown}.${component}.`;
       return meaningsOf(below, { ...within, stored, shown: path });
     });
-    return [{ ...meaningOf(field), name, shown }, ...inner];
+    const forms = names.allStoredOf(scope, field.name).map((form) => around.stored + form);
+    return [{ ...meaningOf(field), name, shown, forms }, ...inner];
   });
 }
 
@@ -110,14 +121,17 @@ const rootOf = (name: string): string => name.split(".", 1)[0] ?? name;
 /**
  * Lists how a new document affects stored values, if it adds fields and schemas that existed before and were removed.
  * @param names names in stored data
+ * @param from the document before
  */
 export function compareRetired(
   retired: readonly Retired[],
   to: OrbDocument,
   names?: StoredNames,
+  from?: NamedDocument,
 ): PlacedChange[] {
   const table = new NameTable(names);
   const places = placesOf(to, table);
+  const present = from === undefined ? new Map() : formsIn(from);
   return retired.flatMap((one): PlacedChange[] => {
     const place = places.get(keyOf(one));
     if (place === undefined) return [];
@@ -131,18 +145,25 @@ export function compareRetired(
       return [{ ...at, module: one.module, severity: "dangerous", code: "moved_schema", message }];
     }
     const before = new Map(one.fields.map((field) => [field.name, field]));
+    const live = present.get(keyOf(one));
     const changes = meaningsIn(to, table, place).flatMap((field): PlacedChange[] => {
+      const roots = [
+        rootOf(field.name),
+        ...(table.formsOf(homeKey(home), rootOf(field.shown)) ?? []).map(({ stored }) => stored),
+      ];
       const was = before.get(field.name);
-      if (was === undefined) return [];
-      return meaningChanges(was, { ...field, name: field.shown }).map((change) => ({
-        ...at,
-        ...change,
-        roots: [
-          rootOf(field.name),
-          ...(table.formsOf(homeKey(home), rootOf(field.shown)) ?? []).map(({ stored }) => stored),
-        ],
-        message: `${change.message} Entries still have values from before the field was removed.`,
-      }));
+      const changed = was === undefined ? [] : meaningChanges(was, { ...field, name: field.shown });
+      const others = field.forms.filter((form) => form !== field.name && before.has(form));
+      const isBack = others.length > 0 && !field.forms.some((form) => live?.has(form));
+      return [
+        ...changed.map((change) => ({
+          ...at,
+          ...change,
+          roots,
+          message: `${change.message} Entries still have values from before the field was removed.`,
+        })),
+        ...(isBack ? [{ ...at, ...convertedBack(field), roots }] : []),
+      ];
     });
     if (whole)
       changes.push({
@@ -154,6 +175,26 @@ export function compareRetired(
     return changes;
   });
 }
+
+/** Returns all stored names of the fields of each schema. */
+const formsIn = ({ document, names }: NamedDocument): Map<HomeKey, ReadonlySet<string>> => {
+  const table = new NameTable(names);
+  return new Map(
+    [...placesOf(document, table)].map(([home, place]) => [
+      home,
+      new Set(meaningsIn(document, table, place).flatMap(({ forms }) => forms)),
+    ]),
+  );
+};
+
+/** Returns the change of a field whose type had changed before it was removed, and that is what it was before again. */
+const convertedBack = ({ shown }: StoredMeaning) => ({
+  severity: "converted" as const,
+  code: "converted_field",
+  field: shown,
+  message: `Field ${shown} is back, as it was before its type changed. Stored values are converted when they are read.`,
+  mayLose: true as const,
+});
 
 /** Returns whether a new document has removed fields or schemas again, for which stored entries still have values. */
 export function bringsBack(retired: readonly Retired[], to: OrbDocument, names?: StoredNames): boolean {
@@ -181,7 +222,7 @@ export function retiredAfter(
   for (const [home, place] of placesOf(from, before)) {
     const { module, schema } = place;
     const gone = known.get(home)?.fields ?? [];
-    const fields = meaningsIn(from, before, place).map(({ shown: _, ...meaning }) => meaning);
+    const fields = meaningsIn(from, before, place).map(({ shown: _, forms: __, ...meaning }) => meaning);
     const names = new Set(fields.map(({ name }) => name));
     known.set(home, {
       module: before.storedOf(MODULES, module.id),

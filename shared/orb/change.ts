@@ -403,12 +403,13 @@ async function judge(
   const revision = head.revision + 1;
   const names = decided ?? (await namesFor(deps, orb, document, from));
   const to = { document, names };
-  const before = await beforeJudging(deps, orb, from, to);
+  const retired = head.retired ?? [];
+  const before = await beforeJudging(deps, orb, from, to, retired);
   const plan = await planChange(deps, orb, from, to, {
     revision,
     examine: false,
     force,
-    retired: head.retired ?? [],
+    retired,
   });
   const current = { head: head.seq, fence: before?.fence };
   const work = await enforce(deps, orb, { ...to, revision }, plan, current);

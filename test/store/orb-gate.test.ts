@@ -8,8 +8,9 @@ import { fenceNow } from "../../shared/definition/stored/fence.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord, repairFence } from "../../shared/definition/stored/live-record.ts";
-import { createEntry } from "../../shared/entry/index.ts";
+import { createEntry, deleteEntry, loadEntry } from "../../shared/entry/index.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
+import { namedEntry } from "../../shared/entry/model/names.ts";
 import { openIndex } from "../../shared/entry/ordered/open.ts";
 import { removeIndex } from "../../shared/entry/ordered/remove.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
@@ -414,6 +415,26 @@ describe("a new index", () => {
     expect(await sorted(orb)).toEqual(["a", "b", "c"]);
     expect((await inForce(orb)).revision).toBe(3);
   });
+});
+
+test("a removed field is what it was before its type changed, with one publication", async () => {
+  const orb = fresh();
+  const size = { name: "size", type: "integer" };
+  const first = withFields(orb, TITLE, size);
+  const rule = { convert: { cat: ["size ", { var: "value" }] } };
+  await createOrb(deps, admin, { document: first, publish: true });
+  const { snapshot: kept } = await write(await inForce(orb), { title: "a", size: 5 });
+  await publish(orb, withFields(orb, TITLE, { ...size, type: "string", from: rule }));
+  const { snapshot: late } = await write(await inForce(orb), { title: "b", size: "large" });
+  await publish(orb, withFields(orb, TITLE));
+  const refused = await failureOf(publish(orb, first));
+  expect(refused.code).toBe("incompatible_change");
+  expect(refused.message).toContain(`${late.id} cannot become integer`);
+  await deleteEntry(deps, admin, { orbId: orb, orb: await inForce(orb), id: late.id });
+  await publish(orb, first);
+  const { compiled } = await inForce(orb);
+  const entry = namedEntry(compiled, await loadEntry(deps, orb, kept.id));
+  expect(entry?.head.values).toEqual({ title: "a", size: 5 });
 });
 
 test("reads few entries while it blocks writes, even if many were written since the check began", async () => {

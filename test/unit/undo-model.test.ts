@@ -6,7 +6,10 @@ import { expect, test } from "vitest";
 import { checkDocument } from "../../shared/definition/check/check.ts";
 import { compareDefinitions } from "../../shared/definition/compat.ts";
 import type { OrbDocument } from "../../shared/definition/document/document.ts";
+import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
 import { storedNames } from "../../shared/definition/names/resolve.ts";
+import type { StoredNames } from "../../shared/definition/names/stored-names.ts";
+import { compareRetired, type Retired, retiredAfter } from "../../shared/definition/retired.ts";
 import { validateValues } from "../../shared/definition/validate.ts";
 import { storedInput } from "../../shared/entry/model/known.ts";
 import { remembered, unconverted } from "../../shared/entry/model/names.ts";
@@ -53,6 +56,8 @@ const FIRST: Doc = [
   leaf("rows.x", "string", { parent: "rows" }),
   leaf("rows.y", "integer", { parent: "rows" }),
 ];
+
+const COUNTS = new Map([[homeKey(homeOf("CONTENT", "s")), 1]]);
 
 const fieldOf = ({ of: _, parent: __, moved: ___, type, ...field }: Leaf) => ({
   ...field,
@@ -101,7 +106,7 @@ function changed(random: Random, before: Doc): Doc | undefined {
   const one = doc[at] as Leaf;
   const replaced = (next: Leaf) => doc.toSpliced(at, 1, next);
   const name = `f${fresh++}`;
-  switch (random.below(7)) {
+  switch (random.below(8)) {
     case 0:
       return replaced({ ...one, name, was: one.name });
     case 1: {
@@ -118,10 +123,23 @@ function changed(random: Random, before: Doc): Doc | undefined {
       if (one.list === true || one.translatable === true) return undefined;
       return replaced({ ...plain, name, parent: "seo", moved: one.name });
     }
+    case 6:
+      // What a rule made comes back with the rule only.
+      if (one.parent !== undefined || one.type === "text" || one.of.length > 1) return undefined;
+      return doc.toSpliced(at, 1);
     case 5: {
       const [first, last] = [random.pick(doc), random.pick(doc)];
-      const isSource = ({ parent, of, translatable, list }: Leaf) =>
-        parent === undefined && of.length === 1 && translatable !== true && list !== true;
+      // A text has the stored name of the string that it was, so a removed one comes back as a text.
+      // Of a value that an earlier rule made null, a rule makes nothing that could stay.
+      const mayBeNull = ({ of, type }: Leaf) =>
+        type === "integer" && FIRST.some((each) => each.of[0] === of[0] && each.type !== type);
+      const isSource = (each: Leaf) =>
+        each.parent === undefined &&
+        each.of.length === 1 &&
+        each.type !== "text" &&
+        !mayBeNull(each) &&
+        each.translatable !== true &&
+        each.list !== true;
       if (first === last || !isSource(first) || !isSource(last)) return undefined;
       const convert = { cat: [{ var: `values.${first.name}` }, " ", { var: `values.${last.name}` }] };
       const full: Leaf = { of: [...first.of, ...last.of], name, type: "string", from: { convert } };
@@ -202,6 +220,8 @@ class Model {
   doc: Doc = FIRST;
   /** The documents before, oldest first. */
   readonly earlier: Doc[] = [];
+  /** Removed fields. */
+  retired: readonly Retired[] = [];
 
   /** Stores values as a write does: validated, and based on the values of a stored revision. */
   store(given: Values, ...from: Values[]): StoredValues {
@@ -227,10 +247,30 @@ class Model {
       if (error instanceof AppError) return false;
       throw error;
     }
+    this.#retire(documentOf(doc), storedNames(documentOf(doc), this.history));
     this.history.activate(documentOf(doc));
     this.earlier.push(this.doc);
     this.doc = doc;
     return true;
+  }
+
+  /** Publishes a document, whatever the values of entries. Returns the changes that no entries allow. */
+  activateAnyway(doc: Doc): string[] {
+    const { document, names } = this.history;
+    const to = documentOf(doc);
+    const after = storedNames(to, this.history);
+    const changes = [
+      ...compareDefinitions(document, to, { from: names, to: after }),
+      ...compareRetired(this.retired, to, after, { document, names }),
+    ];
+    this.#retire(to, after);
+    this.history.activate(to);
+    return changes.filter(({ severity }) => severity === "dangerous").map(({ message }) => message);
+  }
+
+  #retire(to: OrbDocument, after: StoredNames | undefined): void {
+    const { document, names } = this.history;
+    this.retired = retiredAfter(document, this.retired, to, COUNTS, { from: names, to: after });
   }
 
   /** Writes an entry: most values stay. */
@@ -246,6 +286,9 @@ class Model {
     else if (act === 0 && one.parent === "seo") given.seo = { ...seo, [one.name]: next };
     else if (act === 0) row[one.name] = next;
     else if (act === 1) given.rows = (given.rows as Values[] | undefined)?.toReversed();
+    // A write drops the values of removed fields.
+    const present = new Set(this.doc.flatMap(({ of }) => of));
+    for (const { of } of FIRST) for (const id of of) if (!present.has(id)) entry.touched.add(id);
     if (act === 0)
       for (const id of one.of) entry.touched.add(one.parent === "rows" ? `${id} ${row._key}` : id);
     const before = Object.entries(given);
@@ -273,8 +316,9 @@ test("the earlier document brings back what no write has changed, also without a
       model.activate(doc.map(settled), entries);
       for (let write = random.below(4); write > 0; write--) model.write(random, random.pick(entries));
     }
-    // A field that changed its type and was then removed comes back as what it was last, so go back change by change.
-    for (const doc of model.earlier.toReversed()) model.history.activate(documentOf(doc.map(settled)));
+    // At once, or change by change.
+    const back = random.below(2) === 0 ? [FIRST] : model.earlier.toReversed();
+    for (const doc of back) expect(model.activateAnyway(doc.map(settled))).toEqual([]);
     for (const { stored, original, touched } of entries) {
       const told = JSON.stringify({ original, stored, touched: [...touched], names: model.history.names });
       const lost = unconverted(model.history.schema, { id: "0", values: stored });
@@ -284,9 +328,9 @@ test("the earlier document brings back what no write has changed, also without a
         told,
       ).toEqual([]);
       if (lost.length > 0) counts.refused++;
-      const back = idsOf(storedInput(model.history.schema, model.history.read(stored)) as Values);
+      const shown = idsOf(storedInput(model.history.schema, model.history.read(stored)) as Values);
       for (const [id, one] of idsOf(original))
-        if (!touched.has(id)) expect(tidy(back.get(id)), `${id} ${told}`).toEqual(tidy(one));
+        if (!touched.has(id)) expect(tidy(shown.get(id)), `${id} ${told}`).toEqual(tidy(one));
       counts.undone++;
     }
   }

@@ -5,6 +5,7 @@
  */
 import { type FieldDefinition, homeKey, movesOf, type OrbDocument } from "../document/index.ts";
 import { type Conversion, conversionTo, isSameShape, meaningOf } from "./forms.ts";
+import type { Meaning } from "./step.ts";
 import {
   allStored,
   COMPONENTS,
@@ -125,6 +126,21 @@ export function claimedNames(
   );
 }
 
+/** Returns what the members are that fields of a document became: by the scope, a space, and the stored name of each field. */
+export function membersBefore({ document, names }: NamedDocument): Map<string, Meaning> {
+  const lists = listsOf(document, new NameTable(names));
+  return new Map(
+    Object.entries(names ?? {}).flatMap(([scope, identities]) =>
+      identities.flatMap(({ gone, moved = [], stored }) => {
+        const listed = lists.get(scope);
+        const move = moved.at(-1);
+        if (gone !== true || move === undefined || listed === undefined) return [];
+        return memberOf(listed, move) === undefined ? [] : [[`${scope} ${stored}`, move.shape] as const];
+      }),
+    ),
+  );
+}
+
 /**
  * Returns the stored names that members must not get to which fields move: the scope, a space, and the stored name of
  * each. Entries may still have the values of a member that was removed earlier, and those are not the field's. If other
@@ -226,7 +242,7 @@ export interface MovedBetween {
    * the field or reads them.
    */
   mayLose: boolean;
-  /** Whether values that are stored for the field on its own fit it. */
+  /** Whether values that are stored for the field on its own fit it, or are converted to what it is again. */
   fits: boolean;
 }
 
@@ -256,7 +272,9 @@ export function movedBetween(before: Listed, after: Listed): MovedBetween[] {
         to,
         roots: [...allStored(identity), ...moved.map(({ object }) => object)],
         mayLose: [identity, ...members].some(({ forms }) => forms !== undefined) || isInRule(after, identity),
-        fits: to.isMember || moved.every(({ shape }) => isSameShape(shape, to.definition)),
+        fits:
+          to.isMember ||
+          moved.every(({ field, shape }) => field !== identity.stored || isSameShape(shape, to.definition)),
       },
     ];
   });

@@ -14,7 +14,7 @@ import {
 } from "../document/index.ts";
 import { type Form, isConvertible, isLossless, isSameShape, meaningOf, originOf } from "./forms.ts";
 import { type Before, isSameRule, madeOf, withReturned } from "./made.ts";
-import { arrivedNames, claimedNames, withMoves } from "./moves.ts";
+import { arrivedNames, claimedNames, membersBefore, withMoves } from "./moves.ts";
 import type { Meaning } from "./step.ts";
 import {
   allStored,
@@ -67,6 +67,8 @@ interface Known {
   place: Pick<Form, "language" | "market">;
   /** Whether no entry has values in the scope, so that a change of type needs no other stored name. */
   isEmpty: boolean;
+  /** Returns what the member is that a field became, by the field's stored name. */
+  memberOf: (stored: string) => Meaning | undefined;
   /** Returns whether the values under a stored name are those of a field that moved, so that no other field gets them. */
   isMoved: (stored: string) => boolean;
 }
@@ -189,12 +191,13 @@ class Resolution {
 
   /** Returns the identity of a field with the stored name for its type. */
   #formed(item: Named, identity: Identity): Identity {
-    const { live, place, isEmpty } = this.#known;
+    const { live, place, isEmpty, memberOf } = this.#known;
     const { meaning: after } = item;
     const { stored, name, gone, forms } = identity;
+    const member = memberOf(stored);
     const known = forms?.find((form) => form.stored === stored);
     const previous = gone === true ? undefined : live.get(name);
-    const before = known ?? previous?.meaning;
+    const before = known ?? previous?.meaning ?? member;
     if (before === undefined || after === undefined) return identity;
     const kept = forms && {
       ...identity,
@@ -212,10 +215,10 @@ class Resolution {
       return this.#remade(identity, all, after, item.rule);
     const again = formAgain(all, { stored, known, after, rule });
     if (again === undefined && !isConvertible(before, after, rule)) return kept ?? identity;
-    // The entries are not checked for a removed field that comes back.
-    const isNear = again === undefined || again.from === stored || known?.from === again.stored;
-    if (gone === true && !(isNear && rule === undefined && isLossless(before, after)))
-      return kept ?? identity;
+    // The entries are checked for a removed field that is again what it was earlier, but not for one of a new type.
+    const isBack =
+      rule === undefined && (again !== undefined || member !== undefined || isLossless(before, after));
+    if (gone === true && !isBack) return kept ?? identity;
     const form: Form =
       again === undefined
         ? {
@@ -365,6 +368,7 @@ function resolvedNames(
     scope.startsWith(COMPONENT)
       ? homes.every((home) => empty.has(home))
       : homes.some((home) => empty.has(home) && (scope === home || scope.startsWith(`${home}.`)));
+  const members = membersBefore(before);
   const out: Record<string, Identity[]> = {};
   const resolved = new Map<string, Map<string, string>>();
   const resolve = ({ scope, items }: Scope) => {
@@ -373,6 +377,7 @@ function resolvedNames(
       identities: before.names?.[scope] ?? [],
       place,
       isEmpty: isEmpty(scope),
+      memberOf: (stored) => members.get(`${scope} ${stored}`),
       isMoved: (stored) => moved.has(`${scope} ${stored}`),
     };
     const identities = new Resolution(known, scope.startsWith("schemas/") ? "_" : "~").of(items);

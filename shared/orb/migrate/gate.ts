@@ -10,6 +10,7 @@ import { compareDefinitions } from "../../definition/compat.ts";
 import { compileOrb } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
+import { compareRetired, type Retired } from "../../definition/retired.ts";
 import {
   lastReopening,
   liveRecord,
@@ -56,9 +57,14 @@ export async function beforeJudging(
   orb: string,
   from: Definition,
   to: Definition,
+  retired: readonly Retired[],
 ): Promise<Before | null> {
   const names = { from: from.names, to: to.names };
-  const changes = compareDefinitions(from.document, to.document, names);
+  const again = compareRetired(retired, to.document, to.names, from);
+  const changes = [
+    ...compareDefinitions(from.document, to.document, names),
+    ...again.filter(({ mayLose }) => mayLose === true),
+  ];
   const needsFence = (change: PlacedChange) =>
     needsNone(change) || change.severity === "claim" || change.mayLose === true;
   if (!changes.some(needsFence)) return null;

@@ -124,7 +124,7 @@ export async function planChange(
     const refused = entries > 0 && (change.severity === "dangerous" || (forceable && !options.force));
     return { ...change, entries, refused, forceable };
   };
-  const again = compareRetired(retired, to.document, to.names);
+  const again = compareRetired(retired, to.document, to.names, from);
   const placed = [
     ...compareDefinitions(from.document, to.document, names).map((change) => judged(change, stored(change))),
     ...(await returning(deps, orb, again, stored)).map((one) => judged(...one)),
