@@ -6,6 +6,7 @@ import { readSettings } from "../functions/env.ts";
 import { consoleLog } from "../functions/request/log.ts";
 import { openStore } from "../shared/store/broker/index.ts";
 import { Hub } from "../shared/streams/read/index.ts";
+import { openSocket } from "./host/socket.ts";
 import { exitWith, oneLine } from "./process/failure.ts";
 import { requirePort } from "./process/ports.ts";
 import { outliveRejections } from "./process/rejections.ts";
@@ -41,6 +42,7 @@ const store = openStore({
   ...broker,
   name: "streams",
   reconnect: true,
+  openSocket,
   onStatus: (status) => {
     hub.connection(status === "connected" || status === "reconnected" ? "up" : "down");
     const level = status === "connected" || status === "closed" ? "info" : "warn";

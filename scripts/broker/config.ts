@@ -1,6 +1,13 @@
 import type { BrokerUser } from "./permissions.ts";
 import { PERMISSIONS } from "./permissions.ts";
 
+/**
+ * Bytes that the broker buffers for a client before it disconnects the client. A publication of a large change set
+ * reaches the processes that follow the application at once, with each entry twice: its log and its live copy.
+ */
+export const PENDING_BYTES = 512 * 1024 * 1024;
+export const MAX_PENDING = `${PENDING_BYTES / 1024 ** 2}MB`;
+
 export interface ClusterNode {
   /** Unique name of this broker. The broker finds its stored data by this name. */
   name: string;
@@ -86,6 +93,7 @@ listen: "127.0.0.1:${config.port}"
 ports_file_dir: ${text(config.portsDir)}
 max_payload: 4MB
 ping_interval: "20s"
+max_pending: ${MAX_PENDING}
 write_deadline: "5s"
 ${jetstream}${routes}websocket {
   listen: "127.0.0.1:${config.wsPort}"

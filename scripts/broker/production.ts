@@ -130,6 +130,8 @@ max_connections: 20000
 max_subscriptions: 10000
 max_control_line: 4KB
 ping_interval: "20s"
+# A large change set reaches the processes that follow the application at once. With less, the broker disconnects them.
+max_pending: 512MB
 write_deadline: "5s"
 tls {
   cert_file: $NODE_CERT_FILE
@@ -197,6 +199,8 @@ max_connections: 20000
 max_subscriptions: 10000
 max_control_line: 4KB
 ping_interval: "20s"
+# A large change set reaches the processes that follow the application at once. With less, the broker disconnects them.
+max_pending: 512MB
 write_deadline: "5s"
 
 jetstream {

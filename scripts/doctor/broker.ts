@@ -10,6 +10,7 @@ import { buckets, kvSubject, streams, subjects } from "../../shared/store/subjec
 import type { Store } from "../../shared/store/types.ts";
 import { api } from "../backup/format.ts";
 import { checkBroker } from "../broker/check.ts";
+import { MAX_PENDING, PENDING_BYTES } from "../broker/config.ts";
 import { withStore } from "../platform/prepare-broker.ts";
 import { type Finding, fail, MEND_DISK, messageOf, ok, sizeOf, warn } from "./finding.ts";
 
@@ -126,7 +127,7 @@ export async function checkRights(store: Store, user: string | undefined): Promi
     : [ok("rights", `${name} can read, write, and create and delete streams.`)];
 }
 
-/** Name, clock, disk use and version, as a broker reports them to the system account. */
+/** Name, clock, disk use, buffer of a client and version, as a broker reports them to the system account. */
 interface BrokerFacts {
   name: string;
   version: string;
@@ -134,11 +135,16 @@ interface BrokerFacts {
   differenceMs: number;
   usedBytes: number;
   limitBytes: number;
+  /** Bytes that the broker buffers for a client before it disconnects the client. */
+  pendingBytes: number;
 }
 
 interface VarzReply {
   server: { name: string; ver: string; time: string };
-  data?: { jetstream?: { config?: { max_storage?: number }; stats?: { storage?: number } } };
+  data?: {
+    max_pending?: number;
+    jetstream?: { config?: { max_storage?: number }; stats?: { storage?: number } };
+  };
 }
 
 /**
@@ -162,7 +168,7 @@ async function askAll<T>(
   return found;
 }
 
-/** Asks all brokers of the cluster for their name, clock, disk use and version. */
+/** Asks all brokers of the cluster for their name, clock, disk use, buffer of a client and version. */
 function brokerFacts(store: Store): Promise<BrokerFacts[]> {
   const sent = Date.now();
   return askAll(store, { subject: "$SYS.REQ.SERVER.PING.VARZ", data: "" }, (reply) => {
@@ -173,6 +179,7 @@ function brokerFacts(store: Store): Promise<BrokerFacts[]> {
       differenceMs: (sent + Date.now()) / 2 - Date.parse(server.time),
       usedBytes: facts?.jetstream?.stats?.storage ?? 0,
       limitBytes: facts?.jetstream?.config?.max_storage ?? 0,
+      pendingBytes: facts?.max_pending ?? 0,
     };
   });
 }
@@ -213,10 +220,22 @@ export async function checkSystem(access: ConnectOptions, password: string): Pro
   }
   const versions = new Set(facts.map(({ version }) => version));
   return [
-    ...facts.flatMap((one) => [diskFinding(one), clockFinding(one.name, one.differenceMs)]),
+    ...facts.flatMap((one) => [
+      diskFinding(one),
+      clockFinding(one.name, one.differenceMs),
+      bufferFinding(one),
+    ]),
     ...health,
     ...(versions.size > 1 ? [skew([...versions])] : []),
   ];
+}
+
+/** Warns if the broker would disconnect hosts while a large change set is published. */
+function bufferFinding({ name, pendingBytes }: BrokerFacts): Finding {
+  const says = `${name} buffers up to ${sizeOf(pendingBytes)} for a client.`;
+  if (pendingBytes >= PENDING_BYTES) return ok("buffer", says);
+  const remedy = `Set max_pending of the broker to ${MAX_PENDING} and reload it. Otherwise it disconnects hosts while a large change set is published.`;
+  return warn("buffer", says, remedy);
 }
 
 function diskFinding({ name, usedBytes, limitBytes }: BrokerFacts): Finding {

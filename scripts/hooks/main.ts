@@ -14,6 +14,7 @@ import { type Compared, completeIndexes } from "../../shared/orb/complete-indexe
 import { openStore } from "../../shared/store/broker/index.ts";
 import { prepareDataDir, readRunning } from "../config/data-dir.ts";
 import { readHooksSettings } from "../config/hooks-settings.ts";
+import { openSocket } from "../host/socket.ts";
 import { scriptDeps } from "../platform/deps.ts";
 import { exitWith, oneLine } from "../process/failure.ts";
 import { outliveRejections } from "../process/rejections.ts";
@@ -53,6 +54,7 @@ const store = openStore({
   ...broker,
   name: "hooks",
   reconnect: true,
+  openSocket,
   onStatus: (status) => log[status === "connected" ? "info" : "warn"](`broker ${status}`),
 });
 const variables = Object.fromEntries(

@@ -5,8 +5,11 @@
 import { WebSocket } from "ws";
 import type { BrokerSocket } from "../../shared/store/client/index.ts";
 
-/** Maximum bytes of a frame from the broker. The broker never sends a larger one. */
-const MAX_FRAME_BYTES = 128 * 1024 * 1024;
+/**
+ * Maximum bytes of a frame from the broker. The broker sends all that waits for a client in one frame: up to its
+ * `max_pending`, which the configurations of the platform set to 512 MiB, and one more message.
+ */
+const MAX_FRAME_BYTES = 768 * 1024 * 1024;
 
 class JoiningSocket implements BrokerSocket {
   binaryType = "arraybuffer";

@@ -209,6 +209,7 @@ test("npm run host and its streams process trust the authority, and the doctor f
   for (const name of ["n1", "n2", "n3"]) {
     expect(well.said).toMatch(new RegExp(`ok {4}disk {6}${name} stores `));
     expect(well.said).toMatch(new RegExp(`clock {5}The clock of ${name} is `));
+    expect(well.said).toMatch(new RegExp(`ok {4}buffer {4}${name} buffers up to 512 MiB `));
   }
   expect(well.said).toMatch(/ok {4}rights {4}The broker user fn can /);
   expect(well.said).toMatch(/streams have 3 of 3 copies/);

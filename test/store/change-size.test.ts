@@ -1,5 +1,6 @@
 /** Change sets with as many entries as one holds. */
 import { expect, it } from "vitest";
+import { openSocket } from "../../scripts/host/socket.ts";
 import { readContent } from "../../shared/changes/content/content.ts";
 import { publishSet } from "../../shared/changes/content/publish.ts";
 import { revertSet } from "../../shared/changes/content/revert.ts";
@@ -11,6 +12,7 @@ import type { EntrySnapshot } from "../../shared/entry/model/snapshot.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { failure } from "../../shared/store/broker/write.ts";
+import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
 import { admin, callerIn, fileOrb, readAs } from "../support/entries.ts";
@@ -19,7 +21,7 @@ const ENTRIES = 1_000;
 /** Items of one batch. A published one takes 7 messages. */
 const PART = 130;
 
-const { deps, orb, store } = await fileOrb({
+const { broker, deps, orb, store } = await fileOrb({
   id: "shop",
   modules: [
     {
@@ -33,6 +35,7 @@ const { deps, orb, store } = await fileOrb({
             { name: "code", type: "string", unique: true },
             { name: "text", type: "string" },
             { name: "number", type: "integer", index: "ordered" },
+            { name: "content", type: "text" },
           ],
         },
       ],
@@ -44,11 +47,11 @@ const stream = streams.orb("shop");
 const schema = orb.compiled.schema("catalog", "item") ?? expect.fail("no schema");
 
 /** Writes many items, in the orb or in a set. @returns the ids of the entries */
-async function write(items: readonly BatchItem[], set?: string): Promise<string[]> {
+async function write(items: readonly BatchItem[], set?: string, part = PART): Promise<string[]> {
   const ids: string[] = [];
-  for (let from = 0; from < items.length; from += PART) {
+  for (let from = 0; from < items.length; from += part) {
     const within = set === undefined ? undefined : await writingInto(deps, callerIn(admin, orb), orb, set);
-    const some = items.slice(from, from + PART);
+    const some = items.slice(from, from + part);
     const input = { ...at, items: some, routed: true, into: within?.together };
     const { items: written } = await writeBatch(within?.deps ?? deps, admin, input);
     ids.push(...written.map(({ id }) => id));
@@ -56,10 +59,10 @@ async function write(items: readonly BatchItem[], set?: string): Promise<string[
   return ids;
 }
 
-const created = (count: number, number: number, publish: boolean): BatchItem[] =>
+const created = (count: number, number: number, publish: boolean, more: object = {}): BatchItem[] =>
   Array.from({ length: count }, (_, index) => ({
     create: "catalog/item",
-    values: { code: `${number}-${index}`, text: `${number}`, number },
+    values: { code: `${number}-${index}`, text: `${number}`, number, ...more },
     ...(publish ? { publish } : {}),
   }));
 
@@ -89,14 +92,14 @@ async function publish(set: string) {
   return { entries, first, last };
 }
 
-const numbers = async () => {
+const numbers = async (on: Pick<typeof deps, "store"> = deps) => {
   const query = parseListQuery(new URLSearchParams("limit=100&count=true&sort=number"), schema, []);
   const input = {
     reading: readAs(admin, orb, schema),
     query,
     choice: { languages: [], markets: [], fallback: true },
   };
-  const { items, total } = await listEntries(deps, input as never);
+  const { items, total } = await listEntries({ ...deps, ...on }, input as never);
   return { total, all: [...new Set(items.map(({ values }) => values.number))] };
 };
 
@@ -123,6 +126,33 @@ it("publishes 1,000 entries at one moment, and takes them back", async () => {
   expect((await readContent(deps, "shop", reverted.id)).content.items).toHaveLength(ENTRIES);
   await publish(reverted.id);
   expect(await numbers()).toEqual({ total: half, all: [0] });
+}, 120_000);
+
+it("publishes 70 MB while a host follows the orb, and the host keeps its connection", async () => {
+  const { total: before = 0 } = await numbers();
+  const statuses: string[] = [];
+  const onStatus = (status: string) => void statuses.push(status);
+  const memory = openCachedStore({ ...broker.access(), replicas: 1, name: "host", openSocket, onStatus });
+  try {
+    // The feed of the orb starts with the first read, and that of definitions before it.
+    await expect
+      .poll(async () => {
+        await numbers({ store: memory });
+        return memory.stats().feeds;
+      })
+      .toBe(2);
+    const set = newSet(deps, admin, { title: "Large" });
+    await store.append(stream, setMessage("shop", set, 0));
+    const content = "All work and no play. ".repeat(22_000);
+    await write(created(150, 7, false, { content }), set.id, 15);
+    const { last } = await publish(set.id);
+    await memory.reached?.(stream, last);
+    expect((await numbers({ store: memory })).total).toBe(before + 150);
+    expect(statuses).toEqual(["connected"]);
+    expect(memory.stats().feeds).toBe(2);
+  } finally {
+    await memory.close();
+  }
 }, 120_000);
 
 it("says which setting a broker lacks that takes fewer messages at once", () => {

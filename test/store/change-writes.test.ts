@@ -171,7 +171,7 @@ describe("writes into a change set", () => {
     expect((await failureOf(publishSet(deps, admin, { ...at, set: sent.id }))).code).toBe("unique_conflict");
   });
 
-  it("are refused beyond 1,000 entries or 32 MiB", () => {
+  it("are refused beyond 1,000 entries or 100 MiB", () => {
     const item = { type: "content", schema: "product", act: "publish", revision: 1, hash: "h", bytes: 1 };
     const most = (more: Partial<Item>) => {
       let content = EMPTY;
@@ -184,7 +184,7 @@ describe("writes into a change set", () => {
         }
       }
     };
-    expect([most({}), most({ bytes: 1024 * 1024 })]).toEqual([1_000, 32]);
+    expect([most({}), most({ bytes: 1024 * 1024 })]).toEqual([1_000, 100]);
   });
 
   it("are encrypted again when the key changes", async () => {

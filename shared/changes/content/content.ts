@@ -76,7 +76,7 @@ export const EMPTY: Content = { v: 1, items: [], authors: [] };
 /** Maximum entries of a set. */
 export const MOST_ENTRIES = 1_000;
 /** Maximum bytes of all pending versions of a set. */
-export const MOST_BYTES = 32 * 1024 * 1024;
+export const MOST_BYTES = 100 * 1024 * 1024;
 /** Maximum bytes of pending versions that one request reads to show a set. */
 export const SHOWN_BYTES = 32 * 1024 * 1024;
 

@@ -13,7 +13,7 @@ import { ReceivedMessage } from "./message.ts";
 import { brokerTimeout, PendingRequests } from "./pending-requests.ts";
 import { mostBytes, publish, randomName } from "./publish.ts";
 import { ASSUMED_MAX_PAYLOAD } from "./socket.ts";
-import { subscribeOn } from "./subscription.ts";
+import { Subscriptions } from "./subscription.ts";
 
 export type { ConnectOptions } from "./dial.ts";
 
@@ -26,8 +26,7 @@ export class Connection {
   readonly requestTimeoutMs: number;
   readonly #options: ConnectOptions;
   readonly #pending: PendingRequests<Msg>;
-  /** Called when the connection is lost and will not be restored. */
-  readonly #lost = new Set<() => void>();
+  readonly #subscriptions = new Subscriptions();
   #connecting: Promise<NatsConnection> | undefined;
   #connection: NatsConnection | undefined;
   #informed: Promise<void> = Promise.resolve();
@@ -123,7 +122,7 @@ export class Connection {
     this.#connection = undefined;
     this.#connecting = undefined;
     this.#pending.failAll(error);
-    for (const over of this.#lost) over();
+    this.#subscriptions.lost();
     this.#options.onStatus?.("closed");
   }
 
@@ -259,7 +258,7 @@ export class Connection {
    * Delivers all messages that are published on a subject from now on. Continues after a lost connection is restored.
    */
   subscribe(subject: string, deliver: (message: Delivery) => void, lost?: () => void): Subscription {
-    return subscribeOn(this.#connected(), this.#lost, subject, deliver, lost);
+    return this.#subscriptions.subscribe(this.#connected(), subject, { deliver, lost });
   }
 
   async ping(): Promise<number> {

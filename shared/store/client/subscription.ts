@@ -2,41 +2,77 @@ import type { NatsConnection } from "nats.ws";
 import type { Delivery, Subscription } from "../types.ts";
 import { ReceivedMessage } from "./message.ts";
 
+interface Listener {
+  deliver: (message: Delivery) => void;
+  /** Called at most once, when the subscription has ended and will not be restored. */
+  lost: (() => void) | undefined;
+}
+
+interface Shared {
+  listeners: Set<Listener>;
+  end: () => void;
+}
+
 /**
- * Delivers messages that are published on a subject from now on.
- * @param lost called at most once, when the subscription has ended and will not be restored
+ * The subscriptions of a connection. All listeners of a subject share one: the broker sends each message once for each
+ * subscription, and disconnects a client for which it has to buffer too much.
  */
-export function subscribeOn(
-  connected: Promise<NatsConnection>,
-  callbacks: Set<() => void>,
-  subject: string,
-  deliver: (message: Delivery) => void,
-  lost?: () => void,
-): Subscription {
-  let stopped = false;
-  let inner: { unsubscribe(): void } | undefined;
-  const over = () => {
-    callbacks.delete(over);
-    if (!stopped) lost?.();
-  };
-  if (lost !== undefined) callbacks.add(over);
-  const listen = (connection: NatsConnection) => {
-    if (stopped) return;
-    inner = connection.subscribe(subject, {
-      callback: (error, message) => {
-        // The library reports an error here if this NATS user may not subscribe to the subject.
-        if (error !== null) over();
-        if (error !== null || stopped) return;
-        deliver(new ReceivedMessage(message));
+export class Subscriptions {
+  readonly #shared = new Map<string, Shared>();
+
+  /** Delivers messages that are published on a subject from now on. */
+  subscribe(connected: Promise<NatsConnection>, subject: string, listener: Listener): Subscription {
+    const shared = this.#shared.get(subject) ?? this.#begin(connected, subject);
+    shared.listeners.add(listener);
+    return {
+      unsubscribe: () => {
+        if (!shared.listeners.delete(listener) || shared.listeners.size > 0) return;
+        if (this.#shared.get(subject) === shared) this.#shared.delete(subject);
+        shared.end();
       },
-    });
-  };
-  connected.then(listen).catch(over);
-  return {
-    unsubscribe: () => {
-      stopped = true;
-      callbacks.delete(over);
-      inner?.unsubscribe();
-    },
-  };
+    };
+  }
+
+  /** Ends all subscriptions, because the connection is lost and will not be restored. */
+  lost(): void {
+    for (const subject of [...this.#shared.keys()]) this.#over(subject);
+  }
+
+  #over(subject: string, shared = this.#shared.get(subject)): void {
+    if (shared === undefined) return;
+    if (this.#shared.get(subject) === shared) this.#shared.delete(subject);
+    const listeners = [...shared.listeners];
+    shared.listeners.clear();
+    shared.end();
+    for (const { lost } of listeners) lost?.();
+  }
+
+  #begin(connected: Promise<NatsConnection>, subject: string): Shared {
+    let ended = false;
+    let inner: { unsubscribe(): void } | undefined;
+    const shared: Shared = {
+      listeners: new Set(),
+      end: () => {
+        ended = true;
+        inner?.unsubscribe();
+      },
+    };
+    const over = () => this.#over(subject, shared);
+    const listen = (connection: NatsConnection) => {
+      if (ended) return;
+      inner = connection.subscribe(subject, {
+        callback: (error, message) => {
+          // The library reports an error here if this NATS user may not subscribe to the subject.
+          if (error !== null) over();
+          if (error !== null || ended) return;
+          const delivery = new ReceivedMessage(message);
+          // A listener may end others.
+          for (const one of [...shared.listeners]) if (shared.listeners.has(one)) one.deliver(delivery);
+        },
+      });
+    };
+    connected.then(listen).catch(over);
+    this.#shared.set(subject, shared);
+    return shared;
+  }
 }

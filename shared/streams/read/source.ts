@@ -45,8 +45,8 @@ function stateOf(info: StreamInfo, revision: number | undefined): StreamState {
 }
 
 /**
- * Maximum total bytes of all pages that are being read. The broker disconnects a client for which it buffers more than
- * 64 MB.
+ * Maximum total bytes of all pages that are being read. The broker disconnects a client for which it has to buffer too
+ * much.
  */
 const READING_BYTES = 16_000_000;
 
