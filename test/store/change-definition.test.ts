@@ -15,6 +15,7 @@ import {
 } from "../../shared/definition/stored/index.ts";
 import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { namedEntry } from "../../shared/entry/model/index.ts";
+import { Definitions } from "../../shared/hooks/after/definitions.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/index.ts";
@@ -39,6 +40,7 @@ const document = (id: string, fields: readonly object[] = [TITLE]) => ({
   modules: [
     { id: "news", type: "CONTENT", schemas: [{ id: "article", access: { read: ["public"] }, fields }] },
   ],
+  hooks: [{ id: "tell", on: ["entry.published"], url: "https://example.org/" }],
 });
 
 let serial = 0;
@@ -90,6 +92,9 @@ async function seen({ orb, id }: Pick<Shop, "orb" | "id">) {
   return { revision: live.revision, fields, values: { ...entry?.head.values } };
 }
 
+/** What the hooks process knows. */
+const hooked = new Definitions(deps);
+
 /** Checks that the history, the live definition and the set say the same. */
 async function requireSettled({ orb, set }: Shop): Promise<void> {
   const [head, record] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -134,6 +139,8 @@ describe.each([
       expect(await seen(one), `step ${stops}`).toMatchObject(isPublished ? after : before);
       // A writer goes on at once, with the definition that serves.
       const live = await requireLive(deps, one.orb);
+      await hooked.refresh();
+      expect(hooked.orbs.get(one.orb)?.live.revision, `step ${stops}`).toBe(live.revision);
       await createEntry(deps, admin, {
         ...{ orbId: one.orb, orb: live, module: "news", values: { title: "other" } },
       });

@@ -36,6 +36,7 @@ export {
   readableRecord,
   recordOf,
   requireLive,
+  servingRecord,
   storedDefinitions,
   summaryOf,
   usableOrb,

@@ -133,6 +133,16 @@ async function nowOf(
   return read.decided;
 }
 
+/**
+ * Returns the record of the definition that serves: that of a change set, if the set is published and the process that
+ * published it has not stored the record yet.
+ */
+export async function servingRecord(deps: Pick<Deps, "store">, record: LiveRecord): Promise<LiveRecord> {
+  if (record.next === undefined) return record;
+  const fence = await decidedFence(deps, record);
+  return fence === undefined ? record : decided(record, record.next, fence);
+}
+
 function damagedDefinition({ orb, reason, at }: DamagedOrb): AppError {
   if (reason === "newer_version") return unreadable(orb, at ?? "");
   return new AppError(

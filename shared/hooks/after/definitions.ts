@@ -1,6 +1,12 @@
 import { type HookDefinition, runsAfter, type ScheduleDefinition } from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
-import { compiled, type LiveRecord, readableRecord, unreadableAt } from "../../definition/stored/index.ts";
+import {
+  compiled,
+  type LiveRecord,
+  readableRecord,
+  servingRecord,
+  unreadableAt,
+} from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { READ_BYTES } from "../../store/budget.ts";
 import { scanPages } from "../../store/pages.ts";
@@ -19,6 +25,8 @@ export class Definitions {
   readonly orbs = new Map<string, HookedOrb>();
   /** Applications whose definition cannot be read. Their plans and their progress must stay as they are. */
   readonly unreadable = new Set<string>();
+  /** Records with a definition that waits for the publication of a change set. Their own messages do not say when. */
+  readonly #waiting = new Map<string, LiveRecord>();
   #last = 0;
   #created: string | undefined;
 
@@ -39,52 +47,72 @@ export class Definitions {
       this.#last = 0;
       this.orbs.clear();
       this.unreadable.clear();
+      this.#waiting.clear();
     }
-    if (info === null || info.state.last_seq === this.#last) return;
+    if (info !== null && info.state.last_seq !== this.#last) await this.#readFrom(info.state.last_seq);
+    for (const [orb, record] of this.#waiting) {
+      const serving = await servingRecord(this.#deps, record);
+      if (serving === record) continue;
+      this.#waiting.delete(orb);
+      try {
+        this.#take(orb, serving);
+      } catch (error) {
+        this.#refuse(orb, error);
+      }
+    }
+  }
+
+  async #readFrom(until: number): Promise<void> {
+    const { store } = this.#deps;
     const page = { limit: 100, maxBytes: READ_BYTES };
     const read = (fromSeq: number) =>
       store.scan(streams.kv(buckets.orbs), kvSubject(buckets.orbs, "*"), { fromSeq, ...page });
-    const range = { fromSeq: this.#last + 1, until: info.state.last_seq };
+    const range = { fromSeq: this.#last + 1, until };
     for await (const messages of scanPages(read, range)) {
       for (const message of messages) {
-        this.#take(message.subject.slice(kvSubject(buckets.orbs, "").length), message);
+        this.#read(message.subject.slice(kvSubject(buckets.orbs, "").length), message);
         this.#last = message.seq;
       }
     }
   }
 
-  #take(orb: string, message: { json<T>(): T; size: number }): void {
+  #read(orb: string, message: { json<T>(): T; size: number }): void {
     this.orbs.delete(orb);
     this.unreadable.delete(orb);
+    this.#waiting.delete(orb);
     if (message.size === 0) return;
     try {
-      const {
-        document,
-        names,
-        revision,
-        fence,
-        scheduled,
-        since = {},
-      } = readableRecord(orb, message.json<LiveRecord>());
-      const hooks = (document?.hooks ?? []).flatMap((hook) =>
-        runsAfter(hook) ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
-      );
-      const schedules = document?.schedules ?? [];
-      if (document === null || hooks.length + schedules.length === 0) return;
-      const live = {
-        orb,
-        revision,
-        document,
-        compiled: compiled(orb, revision, document, names),
-        fence,
-        scheduled,
-      };
-      this.orbs.set(orb, { live, hooks, schedules });
+      const record = message.json<LiveRecord>();
+      this.#take(orb, record);
+      if (record.next !== undefined) this.#waiting.set(orb, record);
     } catch (error) {
-      this.unreadable.add(orb);
-      const at = unreadableAt(error);
-      const reason = at === undefined ? "damaged" : "newer_version";
-      this.#deps.log.error("stored definition cannot be read", { orb, reason, ...(at && { at }) });
+      this.#refuse(orb, error);
     }
+  }
+
+  #take(orb: string, record: LiveRecord): void {
+    const { document, names, revision, fence, scheduled, since = {} } = readableRecord(orb, record);
+    const hooks = (document?.hooks ?? []).flatMap((hook) =>
+      runsAfter(hook) ? [{ hook, since: since[hook.id] ?? fence?.seq ?? 0 }] : [],
+    );
+    const schedules = document?.schedules ?? [];
+    this.orbs.delete(orb);
+    if (document === null || hooks.length + schedules.length === 0) return;
+    const live = {
+      orb,
+      revision,
+      document,
+      compiled: compiled(orb, revision, document, names),
+      fence,
+      scheduled,
+    };
+    this.orbs.set(orb, { live, hooks, schedules });
+  }
+
+  #refuse(orb: string, error: unknown): void {
+    this.unreadable.add(orb);
+    const at = unreadableAt(error);
+    const reason = at === undefined ? "damaged" : "newer_version";
+    this.#deps.log.error("stored definition cannot be read", { orb, reason, ...(at && { at }) });
   }
 }
