@@ -6,6 +6,7 @@ import { contentOf } from "../../shared/changes/content/content.ts";
 import { publishSet, requireEach } from "../../shared/changes/content/publish.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
 import { openSet } from "../../shared/changes/review/change.ts";
+import { addComment, resolveComment } from "../../shared/changes/review/comments.ts";
 import type { ReadContent } from "../../shared/changes/review/content.ts";
 import { approveSet, rejectSet, requestReview, updateSet } from "../../shared/changes/review/review.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
@@ -344,6 +345,46 @@ describe("a hook for change sets", () => {
     await redeliver(deps, admin, orb.id, delivery?.id ?? "");
     await until(told, (all) => all.length === 5);
     expect(told()[4]).toEqual(["change.review", 2, "IN_REVIEW"]);
+  });
+
+  it("hears once of each comment that mentions accounts, without its text", async () => {
+    const orb = await orbWith({ on: ["change.mentioned"] });
+    work();
+    const { of, entry } = await openedIn(orb);
+    const about = { entry: `news/post/${entry}`, field: "title" };
+    await addComment(deps, admin, { ...of, text: "Nice", mentions: [] });
+    const comment = await addComment(deps, admin, { ...of, ...about, text: "@Ann, look", mentions: ["ann"] });
+    await resolveComment(deps, admin, { ...of, comment: comment.id });
+    const { id } = await addComment(deps, admin, { ...of, text: "@Bob", mentions: ["bob"] });
+    await until(
+      () => service.calls,
+      (all) => all.some(({ input }) => input.comment?.id === id),
+    );
+    const by = { orb: orb.id, change: of.set, by: "admin1", at: expect.any(String) };
+    expect(service.calls.at(-1)?.input).toEqual({
+      event: "change.mentioned",
+      comment: { ...by, id, mentions: ["bob"], entry: null, field: null },
+      delivery: { id: `${orb.id}.hear.${id}`, attempt: 1 },
+    });
+    // The first one may have been resolved before its delivery.
+    const earlier = service.calls.slice(0, -1).map(({ input }) => input.comment);
+    for (const one of earlier) expect(one).toEqual({ ...by, ...about, id: comment.id, mentions: ["ann"] });
+    const delivered = await until(
+      () => orb.deliveries("delivered"),
+      (all) => all.length === service.calls.length,
+    );
+    const delivery = delivered.at(-1);
+    expect(delivery).toMatchObject({
+      event: "change.mentioned",
+      change: of.set,
+      revision: null,
+      entry: null,
+    });
+    await redeliver(deps, admin, orb.id, delivery?.id ?? "");
+    await until(
+      () => service.calls,
+      (all) => all.length === earlier.length + 2,
+    );
   });
 
   it("tells hooks of entries which set has published them", async () => {

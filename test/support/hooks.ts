@@ -16,6 +16,8 @@ export interface HookCall {
     entry: { id: string; revision: number; status: string; change?: string; values: Record<string, unknown> };
     /** Set in place of the entry if the event is about a change set. */
     change?: Record<string, unknown> & { id: string; revision: number; state: string; changedBy: string };
+    /** Set in place of the entry if the event is about a comment on a change set. */
+    comment?: Record<string, unknown> & { id: string };
     previous?: { revision: number; values: Record<string, unknown> } | null;
     delivery?: { id: string; attempt: number };
   };

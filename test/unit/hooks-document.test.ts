@@ -37,6 +37,8 @@ describe("hooks of a document", () => {
     expect(faultsOf(withHooks(HOOK, everything, { ...HOOK, id: "one", schema: "order" }))).toEqual([]);
     const webhook = { id: "post", on: ["entry.created"], url: "https://example.org/hook?a=b" };
     expect(faultsOf(withHooks(webhook, { ...HOOK, mode: "after" }))).toEqual([]);
+    const mentioned = { ...webhook, on: ["change.mentioned"] };
+    expect(faultsOf(withHooks(mentioned))).toEqual([]);
     const on = ["change.review", "change.approved", "change.published"];
     expect(
       faultsOf(withHooks({ ...webhook, on }, { ...HOOK, on, module: undefined, mode: "after" })),
@@ -55,6 +57,11 @@ describe("hooks of a document", () => {
     ["a built-in handler", { handler: "rules.evaluate" }, "/hooks/1/handler not_applicable"],
     ["no handler name", { handler: "stock" }, "/hooks/1/handler format"],
     ["a module of settings", { module: "prefs" }, "/hooks/1/module not_applicable"],
+    [
+      "mentions beside other events of change sets",
+      { on: ["change.review", "change.mentioned"], module: undefined, mode: "after" },
+      "/hooks/1/on/1 not_applicable",
+    ],
     ["neither a handler nor a url", { handler: undefined }, "/hooks/1/handler required"],
     ["a handler and a url", { url: "https://example.org/" }, "/hooks/1/url not_applicable"],
     ["a handler without a mode", { mode: undefined }, "/hooks/1/mode required"],

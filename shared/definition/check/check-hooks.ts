@@ -48,6 +48,9 @@ function checkSets({ path, on, mode, module }: LooseHook, faults: Faults): void 
   if (first === undefined) return;
   if (ofSets.length < on.length)
     faults.add(first.path, "not_applicable", "must not be beside events of entries. Make two hooks.");
+  const mention = on.find(({ value }) => value === "change.mentioned");
+  if (mention !== undefined && ofSets.length > 1)
+    faults.add(mention.path, "not_applicable", "must be the only event of its hook. Make two hooks.");
   if (mode === "before")
     faults.add(`${path}/mode`, "not_applicable", "must be after, because no hook runs before these events");
   if (module !== undefined)

@@ -17,7 +17,7 @@ const ENTRY_EVENTS = [
 /** An event about an entry. */
 export type EntryEvent = (typeof ENTRY_EVENTS)[number];
 
-const CHANGE_EVENTS = ["change.review", "change.approved", "change.published"] as const;
+const CHANGE_EVENTS = ["change.review", "change.approved", "change.published", "change.mentioned"] as const;
 /** An event about a change set. */
 export type ChangeEvent = (typeof CHANGE_EVENTS)[number];
 
@@ -89,6 +89,11 @@ export type HookDefinition = z.output<typeof hookSchema>;
 /** Returns whether a hook is for change sets instead of entries. A document has no hook for both. */
 export function isForSets({ on }: Pick<HookDefinition, "on">): boolean {
   return on.some(isChangeEvent);
+}
+
+/** Returns whether a hook is for comments on change sets that mention accounts. It is for nothing else then. */
+export function isForMentions({ on }: Pick<HookDefinition, "on">): boolean {
+  return on.includes("change.mentioned");
 }
 
 /** Returns whether a hook runs after writes. Webhooks always do. */

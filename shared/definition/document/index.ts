@@ -50,6 +50,7 @@ export {
   type HookDefinition,
   type HookEvent,
   isChangeEvent,
+  isForMentions,
   isForSets,
   runsAfter,
 } from "./hooks.ts";

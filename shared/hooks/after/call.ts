@@ -15,8 +15,10 @@ const AFTER_MS = 10_000;
 
 /** Returns the id of a delivery. All attempts have the same id, so the receiver can detect duplicates. */
 export function deliveryId(delivery: Delivery): string {
+  const { hook } = delivery;
+  if ("comment" in delivery) return `${delivery.comment.orb}.${hook.id}.${delivery.comment.id}`;
   const { orb, id, revision } = "entry" in delivery ? delivery.entry : delivery.change;
-  return `${orb}.${delivery.hook.id}.${id}.${revision}`;
+  return `${orb}.${hook.id}.${id}.${revision}`;
 }
 
 /**
@@ -24,9 +26,8 @@ export function deliveryId(delivery: Delivery): string {
  * @throws Error with the reason, which the list of deliveries shows
  */
 export async function callAfter(deps: HandlerDeps, delivery: Delivery): Promise<void> {
-  const { live, hook, event, attempt } = delivery;
+  const { live, hook, event, attempt, ...about } = delivery;
   const id = deliveryId(delivery);
-  const about = "entry" in delivery ? { entry: delivery.entry } : { change: delivery.change };
   const input = { event, ...about, delivery: { id, attempt } };
   const handler = hook.handler ?? "";
   await ask(deps, { orbId: live.orb, handler, hook: hook.id, input, caller: null }, id);

@@ -1,9 +1,11 @@
 import { type ChangeSet, parseSet } from "../../changes/record/index.ts";
+import type { SetComment } from "../../changes/review/index.ts";
 import type { CompiledOrb } from "../../definition/compile.ts";
 import {
   type ChangeEvent,
   type EntryEvent,
   type HookDefinition,
+  isForMentions,
   isForSets,
 } from "../../definition/document/index.ts";
 import {
@@ -27,6 +29,25 @@ export interface HookedRevision {
 export interface HookedSet {
   event: ChangeEvent;
   change: SetView;
+}
+
+/** A comment on a change set as a hook receives it, once it mentions accounts. */
+export interface HookedMention {
+  event: "change.mentioned";
+  comment: MentionView;
+}
+
+/**
+ * A comment without its text: a mention gives no right to read the set, and what a service sends to the accounts leaves
+ * the platform.
+ */
+export interface MentionView extends Pick<SetComment, "id" | "mentions" | "at" | "by" | "through" | "token"> {
+  orb: string;
+  /** Id of the set. */
+  change: string;
+  /** What it is about: `module/schema/id` of an entry, and a field of it; null if it is about the whole set. */
+  entry: string | null;
+  field: string | null;
 }
 
 /** Times are ISO 8601, and `by` members are ids of accounts. */
@@ -128,6 +149,20 @@ export function setFor(
   };
 }
 
+/** Returns the comment that a message contains, or null if it mentions no account, or is resolved already. */
+export function mentionFor(
+  orb: string,
+  { on }: Pick<HookDefinition, "on">,
+  message: StoredMessage,
+): HookedMention | null {
+  if (message.size === 0 || !isForMentions({ on })) return null;
+  const { v: _, text: _text, resolved, entry = null, field = null, ...rest } = message.json<SetComment>();
+  if (resolved !== undefined || rest.mentions.length === 0) return null;
+  // `<orb>._change.<set>.comment.<id>`
+  const change = message.subject.split(".")[2] ?? "";
+  return { event: "change.mentioned", comment: { ...rest, orb, change, entry, field } };
+}
+
 /** Returns the hash of the newest approval. */
 const approved = ({ approvals }: ChangeSet) => approvals.at(-1)?.hash;
 
@@ -138,5 +173,6 @@ export function isHooked(
   hook: Pick<HookDefinition, "on" | "module" | "schema">,
   message: StoredMessage,
 ): boolean {
+  if (isForMentions(hook)) return mentionFor(orb, hook, message) !== null;
   return (isForSets(hook) ? setFor(orb, hook, message) : revisionFor(compiled, hook, message)) !== null;
 }

@@ -10,7 +10,7 @@ import { READ_BYTES } from "../../store/budget.ts";
 import { nullIfMissing } from "../../store/pages.ts";
 import { isToken, streams, subjects } from "../../store/subjects.ts";
 import type { Place, StoredMessage } from "../../store/types.ts";
-import { isSetRecord, setOfKey } from "./source.ts";
+import { isOfSet, setOfKey } from "./source.ts";
 import type { DeliveryRecord, HookState } from "./stored.ts";
 
 export const DELIVERY_STATUS = ["delivered", "waiting", "failed"] as const;
@@ -182,7 +182,7 @@ export async function redeliver(deps: Deps, actor: Actor, orb: string, id: strin
   ]);
   const isRevision =
     message !== null && message.subject.split(".")[2] === "owner" && addressIn(message.subject).id !== "";
-  const isSet = message !== null && isSetRecord(message.subject);
+  const isSet = message !== null && isOfSet(message);
   const isTick = tick?.subject === subjects.hookTicks(orb, hook);
   if (state === null || !(isRevision || isSet || isTick)) throw notFound("delivery");
   await deps.store.append(streams.hooks, {

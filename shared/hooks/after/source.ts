@@ -2,13 +2,25 @@
  * The content of a delivery queue: revisions of entries for a hook, or due times (ticks) of a schedule for its
  * handler.
  */
-import { type HookDefinition, isForSets, type ScheduleDefinition } from "../../definition/document/index.ts";
+import {
+  type HookDefinition,
+  isForMentions,
+  isForSets,
+  type ScheduleDefinition,
+} from "../../definition/document/index.ts";
 import type { LiveOrb } from "../../definition/live-orb.ts";
 import { addressIn } from "../../entry/model/index.ts";
 import { lastToken, streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
 import { rhythmOf } from "./crons.ts";
-import { type HookedRevision, type HookedSet, revisionFor, setFor } from "./events.ts";
+import {
+  type HookedMention,
+  type HookedRevision,
+  type HookedSet,
+  mentionFor,
+  revisionFor,
+  setFor,
+} from "./events.ts";
 import type { DeliveryRecord, Origin, ScheduleTick } from "./stored.ts";
 
 /** One message to deliver. */
@@ -37,8 +49,8 @@ export interface Source {
   isSkipped(message: StoredMessage): boolean;
 }
 
-/** The delivery of a revision of an entry, or of a change set, to a hook. */
-export type Delivery = (HookedRevision | HookedSet) & {
+/** The delivery of a revision of an entry or of a change set, or of a comment on a set, to a hook. */
+export type Delivery = (HookedRevision | HookedSet | HookedMention) & {
   live: LiveOrb;
   hook: HookDefinition;
   /** Number of this attempt, from 1. */
@@ -47,14 +59,25 @@ export type Delivery = (HookedRevision | HookedSet) & {
 
 /** Returns the subjects with the messages for which a hook is called. */
 export function filterOf(orb: string, hook: Pick<HookDefinition, "on">): string {
+  if (isForMentions(hook)) return subjects.allChangeComments(orb);
   return isForSets(hook) ? subjects.allChangeRecords(orb) : subjects.allLogs(orb);
 }
 
 /** Returns whether a subject is that of the log of a change set: `<orb>._change.<set>.record`. */
-export function isSetRecord(subject: string): boolean {
+function isSetRecord(subject: string): boolean {
   const [, space, , kind, ...rest] = subject.split(".");
   return space === "_change" && kind === "record" && rest.length === 0;
 }
+
+/** Returns whether a subject is that of a comment on a change set: `<orb>._change.<set>.comment.<id>`. */
+function isComment(subject: string): boolean {
+  const [, space, , kind, , ...rest] = subject.split(".");
+  return space === "_change" && kind === "comment" && rest.length === 0;
+}
+
+/** Returns whether a message of an orb's stream is one of which hooks for change sets hear. */
+export const isOfSet = ({ subject }: Pick<StoredMessage, "subject">): boolean =>
+  isSetRecord(subject) || isComment(subject);
 
 /** Begins the keys of change sets. Ids of entries have no dot. */
 const OF_SET = "change.";
@@ -107,7 +130,17 @@ export function revisionsFor(
   };
 }
 
-/** Returns a source that reads the revisions of change sets for which a hook must be called. */
+/** Returns the occurrence that a message of a change set is for a hook: a revision of the set, or a mention. */
+function ofSet(live: LiveOrb, hook: HookDefinition, message: StoredMessage) {
+  if (isForMentions(hook)) {
+    const mention = isComment(message.subject) ? mentionFor(live.orb, hook, message) : null;
+    return mention && { heard: mention, change: mention.comment.change, revision: null };
+  }
+  const set = isSetRecord(message.subject) ? setFor(live.orb, hook, message) : null;
+  return set && { heard: set, change: set.change.id, revision: set.change.revision };
+}
+
+/** Returns a source that reads the revisions of change sets, or the mentions, for which a hook must be called. */
 export function setsFor(
   live: LiveOrb,
   hook: HookDefinition,
@@ -117,19 +150,18 @@ export function setsFor(
   return {
     ...messagesFor(live, hook, since),
     read(message) {
-      const isSet = isSetRecord(message.subject);
-      const set = isSet ? setFor(live.orb, hook, message) : null;
-      if (set === null) return null;
-      const { id: change, revision } = set.change;
+      const found = ofSet(live, hook, message);
+      if (found === null) return null;
+      const { heard, change, revision } = found;
       return {
-        about: { event: set.event, module: null, schema: null, entry: null, revision, change },
+        about: { event: heard.event, module: null, schema: null, entry: null, revision, change },
         deliver: async (attempt) => {
-          await deliver({ ...set, live, hook, attempt });
+          await deliver({ ...heard, live, hook, attempt });
           return true;
         },
       };
     },
-    // `<orb>._change.<set>.record`
+    // `<orb>._change.<set>.record`, or `<orb>._change.<set>.comment.<id>`
     keyOf: ({ subject }) => `${OF_SET}${subject.split(".")[2] ?? ""}`,
     isSkipped: () => false,
   };

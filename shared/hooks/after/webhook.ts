@@ -18,8 +18,9 @@ export type Post = (request: WebhookRequest) => Promise<void>;
 
 const encoder = new TextEncoder();
 
-/** Returns what a webhook tells of an entry, without its values, or of a change set. */
+/** Returns what a webhook tells of an entry, without its values, of a change set, or of a comment, without its text. */
 function dataOf(delivery: Delivery): { at: string; about: object } {
+  if ("comment" in delivery) return { at: delivery.comment.at, about: delivery.comment };
   if ("change" in delivery) return { at: delivery.change.changedAt, about: delivery.change };
   const { values: _, ...about } = delivery.entry;
   return { at: about.updatedAt, about };
