@@ -1,22 +1,25 @@
 /** Creates many entries from JSON Lines. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { proposing } from "../../shared/access/actor.ts";
+import { definitionFor } from "../../shared/definition/stored/index.ts";
 import {
   type BulkIntoInput,
   type BulkResult,
   bulkInto,
   bulkWrite,
   CHECKED,
+  checkInto,
   MATCH_ACTS,
   type Matching,
 } from "../../shared/entry/index.ts";
 import { listManaged } from "../../shared/entry/read/index.ts";
-import { AppError, invalidParameters } from "../../shared/kernel/errors.ts";
+import { AppError, invalidParameters, notFound } from "../../shared/kernel/errors.ts";
 import { idempotencyOf, routeOf } from "../http/idempotency.ts";
 import { STATUS } from "../http/problem.ts";
 import { parseQuery } from "../http/router.ts";
 import { FaultSchema } from "../http/schemas.ts";
-import { IntoChange, puttingTo, writingTo } from "../http/within.ts";
+import { definitionIn, IntoChange, puttingTo, writingTo } from "../http/within.ts";
 import { discardBody, parseJson } from "../middleware/body.ts";
 import { readLines } from "../middleware/lines.ts";
 import { stillPlatformAdmin } from "../middleware/session.ts";
@@ -163,7 +166,7 @@ export const BulkQuery = z.strictObject({
 const WITHOUT_MATCH = ["takeBack", "end"] as const;
 
 /** Parameters without meaning for lines that are written into a change set. */
-const WITHOUT_CHANGE = ["publish", "dryRun", "checkFirst", "takeBack", "end"] as const;
+const WITHOUT_CHANGE = ["publish", "checkFirst", "takeBack", "end"] as const;
 
 /** Throws if an upload into a change set has parameters that it cannot have. */
 function requireWithin({ change, ...query }: Omit<z.infer<typeof BulkQuery>, "match" | "on">): void {
@@ -237,8 +240,18 @@ async function resultsOf(
   const { deps, actor } = c.var;
   if (change === undefined) return bulkWrite(deps, actor, input);
   // A set that is missing or closed refuses the upload, and not each of its lines.
-  await writingTo(deps, actor, input.orb, { change });
-  return bulkInto(deps, actor, { ...input, destination: destinationIn(c, change) });
+  const to = await writingTo(deps, actor, input.orb, { change });
+  const into = { ...input, destination: destinationIn(c, change) };
+  if (input.dryRun === true) {
+    const authority = async () => proposing((await input.authority?.()) ?? actor);
+    return checkInto(to.deps, to.actor, { ...into, authority });
+  }
+  const renew = async () => {
+    const live = await definitionFor(deps, input.orbId);
+    if (live === null) throw notFound("orb");
+    return definitionIn(deps, live, change);
+  };
+  return bulkInto(deps, actor, { ...into, renew });
 }
 
 /** Returns the results of an upload as JSON Lines, and then the totals. @param further totals that the last line has too */

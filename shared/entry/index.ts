@@ -25,6 +25,7 @@ export {
   bulkWrite,
   CHECKED,
   changeMany,
+  checkInto,
   MATCH_ACTS,
   type ManyChanged,
   type Matching,

@@ -68,7 +68,10 @@ async function upload(who: string, query: string, lines: readonly unknown[]) {
   });
   const text = await response.text();
   const parsed = text.split("\n").filter((line) => line !== "");
-  const read = (line: string): { status?: number; act?: string; [name: string]: unknown } => JSON.parse(line);
+  const read = (
+    line: string,
+  ): { status?: number; act?: string; errors?: { path: string }[]; [name: string]: unknown } =>
+    JSON.parse(line);
   return { status: response.status, lines: parsed.map(read) };
 }
 
@@ -261,10 +264,55 @@ describe("an upload of rows with ?change", () => {
     expect((await inSet(set, "filter[title][eq]=once")).length).toBe(2);
   });
 
+  test("checks rows in a dry run as the set has its entries, and writes none", async () => {
+    const set = await opened();
+    const query = `module=shop&schema=lamp&match=code&change=${set}`;
+    const row = (code: string, price: unknown = 1) => ({ values: { code, title: "dry", price } });
+    await upload(root, query, [row("dry-in-set")]);
+    const rows = [row("dry-in-set", 2), row("dry-in-set"), row("dry-new"), row("dry-bad", "much")];
+    const tried = await upload(root, `${query}&dryRun=true`, [
+      ...rows,
+      { ...row("dry-live"), status: "PUBLISHED" },
+    ]);
+    expect(tried.lines.map(({ line, errors }) => [line, errors?.[0]?.path])).toEqual([
+      [4, "/values/price"],
+      [5, "/status"],
+      [undefined, undefined],
+    ]);
+    expect(tried.lines.at(-1)).toMatchObject({ done: true, total: 5, updated: 1, unchanged: 1, failed: 2 });
+    const own = await upload(root, `module=shop&schema=lamp&change=${set}&dryRun=true`, [
+      row("dry-2"),
+      row("dry-3", "x"),
+    ]);
+    expect(own.lines.at(-1)).toMatchObject({ total: 2, created: 0, failed: 1 });
+    expect((await inSet(set, "filter[title][eq]=dry")).map(({ values }) => values)).toEqual([
+      { code: "dry-in-set", title: "dry", price: 1 },
+    ]);
+  });
+
+  test("follows the definition of the set", async () => {
+    const set = await opened();
+    const { modules } = (await as(root, "GET", "/api/admin/orbs/sets-many")).body;
+    modules[0].schemas
+      .find(({ id }: { id: string }) => id === "lamp")
+      .fields.push({ name: "note", type: "string" });
+    expect((await as(root, "PATCH", `/api/admin/orbs/sets-many?change=${set}`, { modules })).status).toBe(
+      200,
+    );
+    const rows = [{ values: { code: "noted", title: "t", note: "n" } }];
+    const query = `module=shop&schema=lamp&match=code&change=${set}`;
+    expect((await upload(root, `${query}&dryRun=true`, rows)).lines.at(-1)).toMatchObject({
+      failed: 0,
+      total: 1,
+    });
+    expect((await upload(root, query, rows)).lines[0]).toMatchObject({ status: 201 });
+    expect((await inSet(set, "filter[code][eq]=noted"))[0]?.values).toMatchObject({ note: "n" });
+  });
+
   test("refuses what has no meaning in a set", async () => {
     const set = await opened();
     const query = `module=shop&schema=lamp&change=${set}`;
-    for (const one of ["publish", "dryRun", "checkFirst", "takeBack", "end"]) {
+    for (const one of ["publish", "checkFirst", "takeBack", "end"]) {
       const refused = await upload(root, `${query}&${one}=true`, []);
       expect([one, refused.status, refused.lines[0]?.code]).toEqual([one, 400, "invalid_parameter"]);
     }

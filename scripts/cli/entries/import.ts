@@ -206,8 +206,8 @@ export async function importEntries(context: Context, input: ImportOptions): Pro
   };
   const upload = { collection, publish: input.publish, key: hash(scope), rows, match, change };
   const isSmall = read.rows <= AT_ONCE.rows && read.characters <= AT_ONCE.characters;
-  // The platform checks rows against the change set only when it writes them.
-  if (!isSmall && change === undefined) {
+  // The rows of a set are written one after the other, so the platform does not check all of them first.
+  if (!isSmall || change !== undefined) {
     const checking = bar(context, "rows checked", read.rows);
     const onRow = (count: number) => checking.at(count);
     const checked = await uploadRows(context, { ...upload, mode: "check", onRow });

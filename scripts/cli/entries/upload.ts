@@ -71,7 +71,7 @@ export interface Upload {
    * Finds the entry of each row by unique fields. Such an upload needs no keys, because a repeated row changes nothing.
    */
   match?: { fields: string; on: string } | undefined;
-  /** Id of the change set into which the rows are written, instead of the entries. Such an upload has the mode `write`. */
+  /** Id of the change set into which the rows are written, instead of the entries. Such an upload cannot have the mode `both`. */
   change?: string | undefined;
   /** Identifies the import. */
   key: string;

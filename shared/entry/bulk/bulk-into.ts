@@ -8,11 +8,11 @@ import type { Deps } from "../../deps.ts";
 import { invalid } from "../../kernel/errors.ts";
 import type { EntryKey } from "../index/index.ts";
 import type { OrbContext } from "../model/index.ts";
-import { createEntry, type Destination, type NewEntry, putEntry } from "../write/index.ts";
-import { type BulkInput, isBlankLine } from "./bulk.ts";
+import { createEntry, type Destination, putEntry } from "../write/index.ts";
+import { type BulkInput, bulkWrite, isBlankLine } from "./bulk.ts";
 import { asError } from "./bulk-group.ts";
 import { stoppedAt, warningsFor } from "./bulk-line.ts";
-import { type BulkResult, type ReadLine, readKeyedLines } from "./bulk-prepare.ts";
+import { type BulkResult, type Preparing, type ReadLine, readKeyedLines } from "./bulk-prepare.ts";
 import { renewed } from "./bulk-write.ts";
 import { type Matching, matchable, unmatched } from "./match.ts";
 
@@ -38,6 +38,17 @@ export interface BulkIntoInput extends BulkInput {
 /** Lines after which the caller and the definition are read again, because an upload can take minutes. */
 const RENEWED_AFTER = 50;
 
+/**
+ * Returns what writing lines into a change set would do. Writes nothing, and calls no hooks.
+ * @param deps the dependencies of a write into the set
+ */
+export function checkInto(deps: Deps, actor: Actor, input: BulkIntoInput): AsyncGenerator<BulkResult> {
+  const pending: Preparing["pending"] = {
+    owner: async (by, orb, of) => (await input.destination(by, orb, of)).owner?.(),
+  };
+  return bulkWrite(deps, actor, { ...input, idempotency: undefined, dryRun: true, pending });
+}
+
 /** Writes lines into a change set, in their order. Yields the result of each. */
 export async function* bulkInto(deps: Deps, actor: Actor, input: BulkIntoInput): AsyncGenerator<BulkResult> {
   let by = actor;
@@ -56,33 +67,24 @@ export async function* bulkInto(deps: Deps, actor: Actor, input: BulkIntoInput):
   }
 }
 
+/** Each line finds its entry itself. */
+const NONE: Preparing["pending"] = { owner: async () => undefined };
+
 async function written(
   deps: Deps,
   actor: Actor,
   input: BulkIntoInput,
   line: { line: number; text: string },
 ): Promise<BulkResult> {
-  const [read] = await readKeyedLines(deps, actor, input, [line]);
+  const [read] = await readKeyedLines(deps, actor, { ...input, pending: NONE }, [line]);
   if (read === undefined || "error" in read) return read ?? { line: line.line, error: unmatched() };
   try {
-    requirePending(read.entry);
     return input.match === undefined
       ? await createdFrom(actor, input, read)
       : await matchedWith(actor, input, input.match, read);
   } catch (error) {
     return { line: line.line, error: asError(error, read.pinned) };
   }
-}
-
-/** Throws if a line says more of an entry than a change set can do. */
-function requirePending({ publish, origin = {} }: NewEntry): void {
-  const given = Object.entries(origin).flatMap(([name, value]) => (value === undefined ? [] : [name]));
-  // A state can say that an entry is live.
-  if (publish === true && origin.status === undefined) given.unshift("publish");
-  const message =
-    "must not be sent together with change, because nothing is live before the set is published";
-  const faults = given.map((name) => ({ path: `/${name}`, code: "not_applicable", message }));
-  if (faults.length > 0) throw invalid(faults);
 }
 
 async function createdFrom(

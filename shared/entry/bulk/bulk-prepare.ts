@@ -4,6 +4,7 @@ import { type Principal, principalIn, requireOperator } from "../../access/autho
 import type { CompiledSchema } from "../../definition/compile.ts";
 import type { Deps } from "../../deps.ts";
 import { type AppError, invalid } from "../../kernel/errors.ts";
+import { mapInParallel } from "../../kernel/parallel.ts";
 import type { Home } from "../../store/subjects.ts";
 import { readReservations, refusedValues } from "../index/index.ts";
 import {
@@ -68,6 +69,16 @@ export type Prepared = Item | Matched | BulkResult;
 
 type Warnings = Written["warnings"];
 
+/** Where entries are found in a change set. */
+interface Pending {
+  /** Returns the id of the entry that has a key in the set. */
+  owner: (
+    actor: Actor,
+    orb: OrbContext,
+    of: Pick<Matchable, "schema" | "key">,
+  ) => Promise<string | undefined>;
+}
+
 export interface Preparing extends LineDefaults {
   orbId: string;
   orb: OrbContext;
@@ -84,6 +95,10 @@ export interface Preparing extends LineDefaults {
   match?: Matching | undefined;
   /** Whether to check the lines only, without writing any or calling hooks. */
   dryRun?: boolean | undefined;
+  /** Reads the definition that the lines follow. Default: the live one. */
+  renew?: (() => Promise<OrbContext>) | undefined;
+  /** Set if the lines go into a change set, which reserves no unique values. */
+  pending?: Pending | undefined;
   /** Set if the lines have the shape of an earlier revision of the definition. */
   pinned?: PinnedItems | undefined;
 }
@@ -95,6 +110,8 @@ export interface Line {
 
 export type Keyed = ReadLine | { line: number; error: AppError };
 
+/** Maximum number of entries of a change set that are looked for at the same time. */
+const OWNERS_AT_ONCE = 8;
 /** Maximum number of lines whose hooks run at the same time. The limit keeps one upload from delaying other writes. */
 const HOOKED_LINES = 16;
 
@@ -147,7 +164,9 @@ async function prepareMatched(
 ): Promise<Prepared[]> {
   const lines = read.map((one) => ("error" in one ? one : withMatch(input, match, one)));
   const matchables = lines.flatMap((one) => ("error" in one ? [] : [one.match]));
-  const owners = await ownersOfLines(deps, matchables);
+  const owners = await (input.pending === undefined
+    ? ownersOfLines(deps, matchables)
+    : ownersInSet(input.pending, actor, input.orb, matchables));
   const others = lines.filter(({ line }) => !owners.has(line));
   const planned =
     match.on === "update"
@@ -164,6 +183,22 @@ async function prepareMatched(
     }));
   const checked = input.dryRun === true ? await Promise.all(matched.map(check)) : matched;
   return [...planned, ...checked].sort((a, b) => a.line - b.line);
+}
+
+/** Returns the ids of the entries that lines belong to in a change set, by line. */
+async function ownersInSet(
+  { owner }: Pending,
+  actor: Actor,
+  orb: OrbContext,
+  lines: readonly Matchable[],
+): Promise<Map<number, string>> {
+  const found = await mapInParallel(lines, (one) => owner(actor, orb, one), OWNERS_AT_ONCE);
+  return new Map(
+    lines.flatMap(({ line }, at): [number, string][] => {
+      const id = found[at];
+      return id === undefined ? [] : [[line, id]];
+    }),
+  );
 }
 
 function withMatch(
@@ -221,6 +256,7 @@ async function readKeyed(deps: Deps, actor: Actor, input: Preparing, { line, tex
   try {
     const { entry: read, key } = readLine(input.parse(text), input, deps.clock.now());
     const { entry, pinned } = input.pinned ? inLiveSchema(input.pinned, input.orb, read) : { entry: read };
+    if (input.pending !== undefined) requirePending(entry);
     // The author of an entry may have rights in it, and a state can publish. So this needs the rights of an import.
     if (entry.origin !== undefined) requireOperator(actor, "entries.import", input.orbId);
     const { idempotency, route = "bulk" } = input;
@@ -237,6 +273,17 @@ async function readKeyed(deps: Deps, actor: Actor, input: Preparing, { line, tex
   } catch (error) {
     return { line, error: asError(error) };
   }
+}
+
+/** Throws if a line says more of an entry than a change set can do. */
+function requirePending({ publish, origin = {} }: NewEntry): void {
+  const given = Object.entries(origin).flatMap(([name, value]) => (value === undefined ? [] : [name]));
+  // A state can say that an entry is live.
+  if (publish === true && origin.status === undefined) given.unshift("publish");
+  const message =
+    "must not be sent together with change, because nothing is live before the set is published";
+  const faults = given.map((name) => ({ path: `/${name}`, code: "not_applicable", message }));
+  if (faults.length > 0) throw invalid(faults);
 }
 
 async function planLine(
@@ -335,7 +382,9 @@ export async function checkUnique(
       const isKey = item.match?.key.field.token === parseKey(key).field;
       if (isKey) seen.add(mark);
       if (isKey) continue;
-      if (seen.has(mark)) refuse(item.line, key);
+      // A set checks unique values when it is published.
+      if (input.pending !== undefined) seen.add(mark);
+      else if (seen.has(mark)) refuse(item.line, key);
       else keys.set(key, item);
       if (seen.size < REMEMBERED) seen.add(mark);
     }
