@@ -34,6 +34,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { ANY_SESSION, json } from "../http/schemas.ts";
 import { identify } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
+import { orbWithin, WITHIN } from "./within.ts";
 
 const actions = z.array(z.enum(ACTIONS));
 
@@ -94,10 +95,11 @@ const route = defineRoute({
         description: "Also the caller's rights in this orb. Accepts sessions of the orb's users.",
         example: "shop",
       }),
+      ...WITHIN.shape,
     }),
   },
   responses: { 200: json("The caller", CallerSchema) },
-  problems: [400, 401, 403],
+  problems: [400, 401, 403, 404],
 });
 
 function actionsOf(principal: Principal, { id, access }: CompiledSchema) {
@@ -135,12 +137,17 @@ function accountOf(actor: Actor) {
 
 export function callerRoutes() {
   return newRouter().openapi(route, async (c) => {
-    const { orb } = c.req.valid("query");
+    const { orb, change } = c.req.valid("query");
+    if (change !== undefined && orb === undefined)
+      throw invalidParameters([
+        { path: "/change", code: "not_applicable", message: "must be sent together with orb" },
+      ]);
     // Admins must be able to read their own account even if the application cannot be used.
     const live = orb === undefined ? null : await usableOrb(c.var.deps, orb, "cached");
     const realms = live === null ? [SHARED_REALM] : [realmOf(live.orb, live.compiled.usesAccess)];
     const actor = await identify(c, { platform: true, realms, pinned: true });
-    return c.json({ account: accountOf(actor), orb: live === null ? null : orbOf(live, actor) }, 200);
+    const shown = live === null || change === undefined ? live : await orbWithin(c, live.orb, change);
+    return c.json({ account: accountOf(actor), orb: shown === null ? null : orbOf(shown, actor) }, 200);
   });
 }
 

@@ -273,10 +273,11 @@ async function viewsOf(
   deps: HandlerDeps,
   ids: readonly string[],
   { handlers, mappings }: Registered,
-  revision?: number,
+  { revision, within }: Pick<Asked<Registered>, "revision" | "within"> = { revision: undefined },
 ): Promise<{ views: OrbView[]; unusable: UnusableOrb[] }> {
   const { live, unusable } = await findOrbs(deps, ids);
-  const shaped = (one: LiveOrb) => (revision === undefined ? one : describedAs(deps, one, revision, false));
+  const shaped = (one: LiveOrb) =>
+    within ?? (revision === undefined ? one : describedAs(deps, one, revision, false));
   const orbs = await Promise.all(live.map(shaped));
   const targets = new Set(orbs.flatMap((live) => [...targetsOf(live)]));
   const paths = pathsOf([...orbs, ...(await findOrbs(deps, [...targets])).live]);
@@ -321,12 +322,13 @@ export function overviewRoutes(published: PublishedOrbs) {
     operationId: OPERATION,
     summary: "List published orbs with their modules, schemas, fields and handlers",
     description:
-      "Contains everything that a program needs to build menus and forms. Lists only published orbs, in order of their ids. A page ends early if its orbs are large. Follow `nextCursor`. With `Orb-Definition`, the modules, schemas and fields of the orb are those of that revision.",
+      "Contains everything that a program needs to build menus and forms. Lists only published orbs, in order of their ids. A page ends early if its orbs are large. Follow `nextCursor`. With `Orb-Definition`, the modules, schemas and fields of the orb are those of that revision; with `change`, those of a change set.",
     response: "The overview",
     schema: Overview,
     orb: "Only this orb",
     paged: true,
     pins: true,
+    changes: true,
     published,
     buckets: LISTED,
     read: registered,
@@ -336,7 +338,7 @@ export function overviewRoutes(published: PublishedOrbs) {
       const { orbs, unusableOrbs, next } =
         orb === undefined
           ? await pageOf(asked)
-          : { orbs: (await viewsOf(deps, [orb], state, asked.revision)).views, unusableOrbs: [], next: null };
+          : { orbs: (await viewsOf(deps, [orb], state, asked)).views, unusableOrbs: [], next: null };
       const nextCursor = writeOrbPlace(OPERATION, next);
       const shown = { version: VERSION, links: LINKS, orbs, nextCursor };
       return (unusableOrbs.length === 0 ? shown : { ...shown, unusableOrbs }) satisfies z.infer<

@@ -4,17 +4,21 @@
  */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { type LiveSummary, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { CachedValue } from "../../shared/discovery/cached-value.ts";
 import type { PublishedOrbs } from "../../shared/discovery/published-orbs.ts";
 import type { HandlerDeps } from "../../shared/handlers/contract/index.ts";
+import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { sha256 } from "../../shared/kernel/ids.ts";
 import { type OrbPlace, readOrbPlace } from "../http/cursors.ts";
 import { definitionOf, refuseDefinition } from "../http/definition-header.ts";
 import { matchesTag } from "../http/etag.ts";
+import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
-import { Cursor, header, IfNoneMatch, json, Limit, OrbDefinition } from "../http/schemas.ts";
+import { ANY_SESSION, Cursor, header, IfNoneMatch, json, Limit, OrbDefinition } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
+import { orbWithin, WITHIN } from "./within.ts";
 
 /** A request for one application, or for a page of all. */
 export interface Asked<State> {
@@ -25,6 +29,8 @@ export interface Asked<State> {
   orb: string | undefined;
   /** Revision of the orb's definition, if the request names one. */
   revision: number | undefined;
+  /** The orb as a change set will leave it, if the request names one. */
+  within?: LiveOrb | undefined;
   limit: number;
   after: OrbPlace | undefined;
 }
@@ -41,6 +47,8 @@ interface Published<State> {
   paged: boolean;
   /** Whether a request for one orb may name a revision of its definition. */
   pins?: boolean;
+  /** Whether a request for one orb may name a change set. */
+  changes?: boolean;
   published: PublishedOrbs;
   /** Further key-value buckets from which the response is computed. A change in any of them makes it outdated. */
   buckets: readonly string[];
@@ -101,12 +109,20 @@ function revisionOf(c: Context<AppEnv>, pins: boolean, orb: string | undefined):
   return revision;
 }
 
+/** Returns the orb of a request within a change set. @throws AppError if the request names no orb, or a revision */
+function requireOnly(orb: string | undefined, revision: number | undefined): string {
+  if (orb !== undefined && revision === undefined) return orb;
+  const message = "must be sent together with orb, and without Orb-Definition";
+  throw invalidParameters([{ path: "/change", code: "not_applicable", message }]);
+}
+
 /** Serves a response from memory, with an ETag, until a definition or one of the buckets changes. */
 export function publishedRoutes<State>({
   buckets,
   published,
   paged,
   pins = false,
+  changes = false,
   read,
   show,
   ...texts
@@ -117,7 +133,8 @@ export function publishedRoutes<State>({
   const whole = z.strictObject({
     orb: z.string().optional().openapi({ description: about, example: "shop" }),
   });
-  const query = paged ? whole.extend(PAGE.shape) : whole;
+  const orPage = paged ? whole.extend(PAGE.shape) : whole;
+  const query = changes ? orPage.extend(WITHIN.shape) : orPage;
   const route = defineRoute({
     method: "get",
     path,
@@ -125,13 +142,13 @@ export function publishedRoutes<State>({
     summary,
     description,
     tags: ["Discovery"],
-    security: [],
+    ...(changes ? { security: [{}, ...ANY_SESSION], ...scopesFor("changes.read") } : { security: [] }),
     request: { headers: pins ? IfNoneMatch.extend(OrbDefinition.shape) : IfNoneMatch, query },
     responses: {
       200: json(response, schema, { ETag: header(`Changes with ${response.toLowerCase()}`) }),
       304: { description: "Not modified" },
     },
-    problems: [400, 404],
+    problems: changes ? [400, 401, 403, 404] : [400, 404],
   });
   return newRouter().openapi(route, async (c) => {
     const { deps } = c.var;
@@ -141,6 +158,15 @@ export function publishedRoutes<State>({
     const [orbs, known] = await Promise.all([published.list(deps), kept.get(deps)]);
     rendered.require(orbs, known);
     const revision = revisionOf(c, pins, orb);
+    const { change } = changes ? WITHIN.parse(c.req.query()) : {};
+    if (change !== undefined) {
+      const only = requireOnly(orb, revision);
+      const within = await orbWithin(c, only, change);
+      c.header("cache-control", "private, no-cache");
+      return c.json(
+        await show({ deps, orbs, state: known.state, orb: only, revision, limit, after, within }),
+      ) as never;
+    }
     const key = JSON.stringify(orb === undefined ? [limit, after] : [orb, revision]);
     let made = rendered.get(key);
     if (made === undefined) {

@@ -213,3 +213,40 @@ test("adds the drafts of selected entries to a set, and the unsaved changes of a
     .waitFor();
   expect((await valuesOf(plain, `change=${set}`)).price).toBe(9);
 });
+
+test("saves the schema into the set, whose forms follow it, and leaves the live one", async () => {
+  const set = await openSet("Colors");
+  const id = await product({ title: "Chair", price: 5 });
+  const page = await console.open(`/orbs/${ORB}/schema?at=/modules/0/schemas/1/fields/1&change=${set}`);
+  await page.getByText("The set does not change the definition yet.").waitFor();
+  const label = page.getByRole("textbox", { name: "Label", exact: true });
+  await label.fill("Price in the sale");
+  await page.getByRole("button", { name: "Check effects" }).click();
+  const dialog = page.getByRole("dialog");
+  await dialog
+    .getByText(/Price in the sale/)
+    .first()
+    .waitFor();
+  await inspect(page, "change-edit-schema-review");
+  await dialog.getByRole("button", { name: "Save into the set" }).click();
+  await page.getByText("Saved into the change set.").waitFor();
+  await page.getByText("The set contains this definition.").waitFor();
+  await inspect(page, "change-edit-schema");
+  // The form in the set follows the schema of the set, the one outside the live one.
+  await page.goto(`${console.platform.origin}/console${LIST}/${id}?change=${set}`);
+  await page.getByLabel("Price in the sale").waitFor();
+  await bar(page).getByRole("button", { name: "Leave" }).click();
+  await page.getByLabel("Price", { exact: true }).waitFor();
+  expect(await page.getByLabel("Price in the sale").count()).toBe(0);
+  await page.goto(`${console.platform.origin}/console/orbs/${ORB}/schema?change=${set}`);
+  // Another admin publishes another definition.
+  await send("PATCH", `/api/admin/orbs/${ORB}?publish=true`, { description: "Live" });
+  await page.reload();
+  await page.getByText("The orb has published another definition since.").waitFor();
+  await inspect(page, "change-edit-schema-behind");
+  await page.getByRole("button", { name: "More actions", exact: true }).click();
+  await page.getByRole("menuitem", { name: "Take the definition out of the set" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Take out" }).click();
+  await page.getByText("The set does not change the definition yet.").waitFor();
+  expect((await send("GET", `/api/admin/orbs/${ORB}/changes/${set}`)).body.definition).toBeNull();
+});

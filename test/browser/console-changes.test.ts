@@ -361,8 +361,27 @@ test("shows what a set changes in the definition of the orb", async () => {
   // A set without entries can be reviewed and published if it has a definition.
   expect(await view.getByRole("button", { name: "Publish", exact: true }).isEnabled()).toBe(true);
   await inspect(view, "changes-definition");
-  await send("PATCH", `/api/admin/orbs/${ORB}?publish=true`, { description: "Another definition" });
+  // Another admin renames what the set renames too, and adds something else.
+  await send("PATCH", `/api/admin/orbs/${ORB}?change=${set}`, { description: "In the set" });
+  await send("PATCH", `/api/admin/orbs/${ORB}?publish=true`, {
+    description: "Live",
+    branding: { color: "#123456" },
+  });
   await view.reload();
-  await card.getByText("The orb has published another definition since.").waitFor();
+  await card.getByText("Both this set and the orb have changed these places.").waitFor();
+  const merge = card.getByRole("button", { name: "Merge with the live definition" });
+  expect(await merge.isDisabled()).toBe(true);
+  await card.getByRole("radio", { name: "Live now" }).check();
   await inspect(view, "changes-definition-conflict");
+  await view.setViewportSize(PHONE);
+  await inspect(view, "changes-definition-conflict-phone");
+  await merge.click();
+  await view.getByText("The set now starts from the live definition.").waitFor();
+  await expect.poll(() => card.getByText("Conflict").count()).toBe(0);
+  const within = await send("GET", `/api/admin/orbs/${ORB}?change=${set}`);
+  expect(within.body).toMatchObject({ description: "Live", branding: { color: "#123456" } });
+  await card.getByRole("button", { name: "Take the definition out of the set" }).click();
+  await view.getByRole("dialog").getByRole("button", { name: "Take out" }).click();
+  await view.getByText("The definition is no longer in the set.").waitFor();
+  expect((await send("GET", `${SETS}/${set}`)).body.definition).toBeNull();
 });

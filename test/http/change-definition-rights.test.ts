@@ -149,6 +149,33 @@ test("tells its names to nobody who may not read the set", async () => {
       "The module catalog has no such schema. Use one of: product.",
     ]);
   }
+  for (const path of ["/api/discovery", "/api/discovery/me"]) {
+    const answer = await call(platform, "GET", `${path}?orb=${orb}&change=${set}`, {});
+    expect([path, answer.status]).toEqual([path, 401]);
+    const alone = await call(platform, "GET", `${path}?change=${set}`, { token: root });
+    expect([path, alone.status, alone.body.errors[0].path]).toEqual([path, 400, "/change"]);
+    const none = await call(platform, "GET", `${path}?orb=${orb}&change=nosuchset`, { token: root });
+    expect([path, none.status]).toEqual([path, 404]);
+  }
+});
+
+test("is described to editors of the set, with their rights in it", async () => {
+  const { orb, one, set } = await shop([TITLE], { title: "Chair" });
+  const editor = await user(platform, orb, "editor");
+  const offer = { id: "offer", access: { ...WRITTEN, create: ["editor"] }, fields: [TITLE] };
+  await done(root, "PUT", `${one}?change=${set}`, document(orb, [TITLE, NOTE], [offer]));
+  const query = `orb=${orb}&change=${set}`;
+  const { orbs } = await done(editor, "GET", `/api/discovery?${query}`);
+  const [product, added] = orbs[0].modules[0].schemas;
+  expect(product.fields.map(({ name }: { name: string }) => name)).toEqual(["title", "note"]);
+  expect(added.id).toBe("offer");
+  const { orb: rights } = await done(editor, "GET", `/api/discovery/me?${query}`);
+  expect(rights.modules[0].schemas[1]).toMatchObject({
+    id: "offer",
+    can: expect.arrayContaining(["create"]),
+  });
+  const live = await done(editor, "GET", `/api/discovery?orb=${orb}`);
+  expect(live.orbs[0].modules[0].schemas).toHaveLength(1);
 });
 
 test("is approved for the definition that it replaces", async () => {
@@ -158,13 +185,13 @@ test("is approved for the definition that it replaces", async () => {
   await done(root, "PUT", `${one.one}?change=${set}`, proposed);
   await approve(one);
   await done(root, "PUT", `${one.one}?publish=true`, document(orb, [TITLE, NOTE]));
-  // The same document removes the field that the orb has got meanwhile.
+  // The same document would remove the field that the orb has got meanwhile.
   await done(root, "PUT", `${one.one}?change=${set}`, proposed);
-  const refused = await call(platform, "POST", `${one.one}/changes/${set}/publish`, {
-    token: root,
-    body: {},
-  });
-  expect(refused.body.code).toBe("approval_void");
+  const refusal = async () =>
+    (await call(platform, "POST", `${one.one}/changes/${set}/publish`, { token: root, body: {} })).body.code;
+  expect(await refusal()).toBe("definition_conflict");
+  await done(root, "POST", `${one.one}/changes/${set}/definition/rebase`, {});
+  expect(await refusal()).toBe("approval_void");
   await approve(one);
   await done(root, "POST", `${one.one}/changes/${set}/publish`, {});
 });

@@ -29,8 +29,8 @@ export interface Caller {
   orb: OrbAccess | null;
 }
 
-export const readCaller = (orb: string | undefined, signal?: AbortSignal): Promise<Caller> =>
-  get("/api/discovery/me", { query: { orb }, signal });
+export const readCaller = (orb: string | undefined, signal?: AbortSignal, change?: string): Promise<Caller> =>
+  get("/api/discovery/me", { query: { orb, change }, signal });
 
 export const isPlatformAdmin = (caller: Caller | undefined): boolean => caller?.account?.realm === "platform";
 

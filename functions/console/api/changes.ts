@@ -35,16 +35,31 @@ export interface ChangeSet extends ListedChange {
   authors: readonly string[];
   review: readonly ReviewRule[];
   /** Null unless the set contains a definition of the orb. */
-  definition: { revision: number } | null;
+  definition: { revision: number; base: number } | null;
+}
+
+/** A place that a set changes in the definition of the orb. A value is null if there is none. */
+export interface PlaceDiff {
+  /** JSON Pointer with the names of modules, schemas and fields. */
+  path: string;
+  base: unknown;
+  now: unknown;
+  proposed: unknown;
 }
 
 /** What a set changes in the definition of the orb. */
 export interface DefinitionDiff {
+  /** Number of the version within the set. */
+  revision: number;
   /** Whether modules and schemas with stored entries may be removed. */
   force: boolean;
   /** Whether the orb has published another definition since. */
   conflict: boolean;
-  summary: readonly string[];
+  /** Revision of the live definition of now. */
+  now: number;
+  differences: readonly PlaceDiff[];
+  /** Paths of `differences` that both the set and the orb have changed. */
+  conflicts: readonly string[];
 }
 
 export type ChangeAct = "publish" | "unpublish" | "archive" | "restore" | "delete";
@@ -215,6 +230,20 @@ export const rebaseEntry = (
   { id, revision }: Pick<EntryDiff, "id" | "revision">,
   keep: Readonly<Record<string, "change" | "live">>,
 ): Promise<void> => post(`${changePath(place, set)}/entries${pathOf(id)}/rebase`, { keep }, { revision });
+
+const definitionPath = (orb: string, set: string) => `${orbPath(orb)}/changes${pathOf(set)}/definition`;
+
+/** Merges the definition in a set with the live one. Platform admins only. @param keep for each conflict, which side stays */
+export const rebaseDefinition = (
+  orb: string,
+  set: string,
+  revision: number,
+  keep: Readonly<Record<string, "change" | "live">>,
+): Promise<void> => post(`${definitionPath(orb, set)}/rebase`, { keep }, { revision });
+
+/** Takes the definition of the orb out of a set. Platform admins only. */
+export const withdrawDefinition = (orb: string, set: string): Promise<void> =>
+  remove(definitionPath(orb, set));
 
 export const listComments = (
   place: ChangesPlace,

@@ -17,12 +17,19 @@ export interface Template {
 
 /**
  * Validates an update with a dry run, and returns its effects on stored entries.
+ * @param options.change id of the change set that the update is written into
  * @param options.publish also checks the conditions for publishing: all handlers exist, and no role in use is removed
  */
 export const checkOrb = (
   id: string,
   document: unknown,
-  options: { revision: number; publish?: boolean; force?: boolean; signal?: AbortSignal },
+  options: {
+    revision: number;
+    publish?: boolean;
+    force?: boolean;
+    change?: string | undefined;
+    signal?: AbortSignal;
+  },
 ): Promise<DryRun> => {
   const { revision, signal, ...query } = options;
   return put(orbPath(id), document, { query: { dryRun: true, ...query }, revision, signal });

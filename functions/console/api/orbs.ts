@@ -1,7 +1,7 @@
 /** Requests about orbs (applications): their list, their documents and their states. */
 import type { Status } from "../../../shared/client/types.ts";
 import type { OrbModel } from "../model/orb.ts";
-import { get, pathOf, post, put, type ReadOptions, remove } from "./http.ts";
+import { get, pathOf, post, put, type ReadOptions, remove, send } from "./http.ts";
 
 export type { Status };
 
@@ -67,9 +67,31 @@ export const orbPath = (id: string): string => `${ORBS}${pathOf(id)}`;
 /** Lists applications. Platform admins only. */
 export const listOrbs = (options: ReadOptions = {}): Promise<Page<OrbItem>> => get(ORBS, options);
 
-/** Reads the newest revision of an application. Platform admins only. */
-export const readOrb = (id: string, signal?: AbortSignal): Promise<OrbDocument> =>
-  get(orbPath(id), { signal });
+/**
+ * Reads the newest revision of an application. Platform admins only.
+ * @param change id of a change set: the document as the set will leave it, with the state of the live revision
+ */
+export const readOrb = (id: string, signal?: AbortSignal, change?: string): Promise<OrbDocument> =>
+  get(orbPath(id), { query: { change }, signal });
+
+/** Returns a document in a change set. Its revision is the number of the version within the set, for `If-Match`. */
+async function numbered(response: Response): Promise<OrbDocument> {
+  const document: OrbDocument = await response.json();
+  const [, revision] = /"(\d+)/.exec(response.headers.get("etag") ?? "") ?? [];
+  return revision === undefined ? document : { ...document, revision: Number(revision) };
+}
+
+/** Reads the document as a change set will leave it. Its revision is the number of the version within the set. */
+export const readProposed = async (id: string, change: string, signal?: AbortSignal): Promise<OrbDocument> =>
+  numbered(await send("GET", orbPath(id), undefined, { query: { change }, signal }));
+
+/** Writes the document into a change set. */
+export const proposeOrb = async (
+  id: string,
+  document: unknown,
+  { change, revision, force }: { change: string; revision: number; force?: boolean },
+): Promise<OrbDocument> =>
+  numbered(await send("PUT", orbPath(id), document, { query: { change, force }, revision }));
 
 export const createOrb = (document: unknown, publish: boolean): Promise<OrbDocument> =>
   post(ORBS, document, { query: publish ? { publish } : {} });
@@ -184,6 +206,13 @@ export async function discoverOrbs(signal?: AbortSignal): Promise<DiscoveredOrb[
   return found;
 }
 
-/** Returns a published application in the form that its users see. */
-export const discoverOrb = async (id: string, signal?: AbortSignal): Promise<DiscoveredOrb | undefined> =>
-  (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { query: { orb: id }, signal })).orbs[0];
+/**
+ * Returns a published application in the form that its users see.
+ * @param change id of a change set: the application as the set will leave it
+ */
+export const discoverOrb = async (
+  id: string,
+  signal?: AbortSignal,
+  change?: string,
+): Promise<DiscoveredOrb | undefined> =>
+  (await get<{ orbs: DiscoveredOrb[] }>("/api/discovery", { query: { orb: id, change }, signal })).orbs[0];

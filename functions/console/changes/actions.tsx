@@ -101,6 +101,7 @@ function useSteps(props: ActionsProps) {
         });
         // The entries are different now, too.
         refresh(`orbs/${place.orb}/`);
+        if (set.definition !== null) for (const key of ["orbs", "document"]) refresh(`${key}/${place.orb}`);
         leave();
       }),
     unplan: () =>

@@ -19,9 +19,10 @@ export interface InOrb {
   loaded: Loaded<OrbModel>;
 }
 
-export function useInOrb(id: string): InOrb {
+/** @param change id of the set whose definition is shown. Default: the set in which the user edits */
+export function useInOrb(id: string, change?: string): InOrb {
   const caller = useCaller(id).data;
-  const loaded = useOrb(id);
+  const loaded = useOrb(id, change);
   return { place: { orb: id, managed: isPlatformAdmin(caller) }, caller, orb: loaded.data, loaded };
 }
 

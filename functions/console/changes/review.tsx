@@ -344,7 +344,13 @@ function Reviewing({
               </Shows>
             </section>
             <h2 class="change-heading">{t("changes.changes")}</h2>
-            <SetDefinition set={shown.set} diff={shown.definition} />
+            <SetDefinition
+              key={shown.set.definition?.revision}
+              {...{ place }}
+              set={shown.set}
+              diff={shown.definition}
+              mayWrite={place.managed && isActive(shown.set)}
+            />
             <Entries
               {...{ place, orb, discussion, more }}
               review={shown}
@@ -358,7 +364,7 @@ function Reviewing({
 }
 
 export default function ReviewPage({ params: { orb: id = "", change = "" } }: { params: PageParams }) {
-  const { place, caller, orb, loaded } = useInOrb(id);
+  const { place, caller, orb, loaded } = useInOrb(id, change);
   if (caller === undefined || orb === undefined)
     return (
       <Page title={t("changes.set")}>

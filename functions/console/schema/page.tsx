@@ -2,12 +2,13 @@
 import { useEffect, useLayoutEffect, useMemo, useState } from "preact/hooks";
 import { useLocation } from "wouter-preact";
 import { isProblem } from "../../../shared/client/problem.ts";
-import { moveOrb, type OrbDocument, orbPath, readOrb } from "../api/orbs.ts";
+import { moveOrb, type OrbDocument, orbPath } from "../api/orbs.ts";
 import { CodeDialog } from "../code/sample.tsx";
 import type { Sample } from "../model/code.ts";
 import { titleOf } from "../model/orb.ts";
 import { OrbContents } from "../shell/contents.tsx";
 import { orbLink, type PageParams } from "../shell/nav.ts";
+import { changeIn } from "../state/change.ts";
 import { isMac, shownKey, useCommands } from "../state/commands.ts";
 import { useLeaveGuard } from "../state/leave.ts";
 import { useLoad } from "../state/load.ts";
@@ -23,10 +24,11 @@ import { Shows } from "../ui/states.tsx";
 import { complain, say } from "../ui/toast.tsx";
 import { CheckState, useView, type View, Views } from "./bar.tsx";
 import { ConflictDialog } from "./conflict.tsx";
-import { baseOf, Editor } from "./document/editor.ts";
+import { baseOf, documentKey, Editor, readDocument } from "./document/editor.ts";
 import { below, isObject, textOf, valueAt, withValue } from "./document/pointer.ts";
 import { FaultList } from "./form/faults.tsx";
 import { Form } from "./form/forms.tsx";
+import { InSet, useTakeOut } from "./in-set.tsx";
 import { JsonPane } from "./json-pane.tsx";
 import { NewModule } from "./new-module.tsx";
 import { Review } from "./review.tsx";
@@ -76,11 +78,11 @@ type Opened =
   | { what: "hook"; id: string };
 
 /** Connects the editor with the page: its start, newer documents, the address, keys, and leaving the page. */
-function useEditor(orb: OrbDocument, newest: OrbDocument): Editor {
+function useEditor(orb: OrbDocument, newest: OrbDocument, change: string | undefined): Editor {
   const [, navigate] = useLocation();
   const editor = useMemo(
-    () => new Editor(orb, new URLSearchParams(location.search).get("at") ?? ""),
-    [orb.id],
+    () => new Editor(orb, new URLSearchParams(location.search).get("at") ?? "", change),
+    [orb.id, change],
   );
   const selected = editor.selected.value;
   useLayoutEffect(() => {
@@ -130,7 +132,7 @@ function useSteps(orb: OrbDocument, editor: Editor, open: (opened: Opened) => vo
       setSaving(true);
       try {
         await editor.save({});
-        say(t("schema.saved"));
+        say(t(editor.change === undefined ? "schema.saved" : "schema.savedInSet"));
       } catch (error) {
         if (editor.theirs.value !== undefined) open({ what: "conflict" });
         else if (isProblem(error) && error.errors.length > 0)
@@ -164,12 +166,16 @@ function useSteps(orb: OrbDocument, editor: Editor, open: (opened: Opened) => vo
 
 type Steps = ReturnType<typeof useSteps>;
 
+/** Texts of the buttons. Within a change set, the document is saved into the set and published with it. */
+const saveText = ({ change }: Editor) => t(change === undefined ? "schema.save" : "entry.saveInSet");
+const reviewText = ({ change }: Editor) => t(change === undefined ? "schema.review" : "schema.reviewInSet");
+
 function useSchemaCommands(editor: Editor, { saving, save, review }: Steps, open: (opened: Opened) => void) {
   const group = t("schema.title");
   useCommands(
     () => [
-      { id: "schema.save", title: t("schema.save"), group, key: "mod+s", run: () => void save() },
-      { id: "schema.review", title: t("schema.review"), group, run: review },
+      { id: "schema.save", title: saveText(editor), group, key: "mod+s", run: () => void save() },
+      { id: "schema.review", title: reviewText(editor), group, run: review },
       {
         id: "schema.module",
         title: t("schema.newModule"),
@@ -199,6 +205,17 @@ function MoreActions({
   const [, navigate] = useLocation();
   const { status, publishedRevision } = editor.base.value.state;
   const dirty = editor.dirty.value;
+  const takeOut = useTakeOut(editor);
+  const state =
+    status === "ARCHIVED"
+      ? { label: t("schema.unarchive"), icon: "archive" as const, run: () => void steps.move("restore") }
+      : {
+          label: t("schema.unpublish"),
+          icon: "lock" as const,
+          danger: true,
+          disabled: publishedRevision === null || dirty,
+          run: () => void steps.move("unpublish"),
+        };
   return (
     <Menu
       class="button quiet square"
@@ -208,15 +225,7 @@ function MoreActions({
         { label: t("revisions.title"), icon: "history", run: () => navigate(orbLink(orb.id, "history")) },
         { label: t("api.button"), icon: "code", run: () => open({ what: "code" }) },
         { label: t("schema.discard"), icon: "undo", disabled: !dirty, run: steps.discard },
-        status === "ARCHIVED"
-          ? { label: t("schema.unarchive"), icon: "archive", run: () => void steps.move("restore") }
-          : {
-              label: t("schema.unpublish"),
-              icon: "lock",
-              danger: true,
-              disabled: publishedRevision === null || dirty,
-              run: () => void steps.move("unpublish"),
-            },
+        editor.change === undefined ? state : takeOut,
       ]}
     />
   );
@@ -227,7 +236,9 @@ function EditorActions({ editor, steps }: { editor: Editor; steps: Steps }) {
   const dirty = editor.dirty.value;
   const broken = editor.broken.value;
   const { revision, publishedRevision } = editor.base.value.state;
-  const publishable = !broken && (dirty || publishedRevision !== revision);
+  const isInSet = editor.change !== undefined;
+  // Within a set, the effects of a saved document can be seen again.
+  const publishable = !broken && (dirty || isInSet || publishedRevision !== revision);
   return (
     <>
       <IconButton
@@ -243,10 +254,10 @@ function EditorActions({ editor, steps }: { editor: Editor; steps: Steps }) {
         onClick={editor.redo}
       />
       <Button busy={steps.saving} disabled={!dirty || broken} onClick={() => void steps.save()}>
-        {t("schema.save")}
+        {saveText(editor)}
       </Button>
       <Button kind="primary" disabled={!publishable} onClick={steps.review}>
-        {t("schema.review")}
+        {reviewText(editor)}
       </Button>
     </>
   );
@@ -282,13 +293,11 @@ function Panes({ editor, view, open }: { editor: Editor; view: View; open: (open
 function OpenDialog({
   opened,
   editor,
-  orb,
   by,
   onClose,
 }: {
   opened: Opened;
   editor: Editor;
-  orb: OrbDocument;
   by: string;
   onClose: () => void;
 }) {
@@ -301,7 +310,7 @@ function OpenDialog({
     case "hook":
       return <WebhookSecret orb={editor.orb} hook={opened.id} onClose={onClose} />;
     case "code":
-      return <CodeDialog samples={samplesOf(orb.id, editor.base.value.state.revision)} onClose={onClose} />;
+      return <CodeDialog samples={samplesOf(editor)} onClose={onClose} />;
     case "review":
       return <Review editor={editor} onClose={onClose} />;
     default:
@@ -311,8 +320,16 @@ function OpenDialog({
   }
 }
 
-function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
-  const editor = useEditor(orb, newest);
+function Workspace({
+  orb,
+  newest,
+  change,
+}: {
+  orb: OrbDocument;
+  newest: OrbDocument;
+  change: string | undefined;
+}) {
+  const editor = useEditor(orb, newest, change);
   const [view, setView] = useView();
   const [opened, open] = useState<Opened>();
   const nameOf = useAccountNames(orb.id);
@@ -328,7 +345,7 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
       wide
       lead={
         <span class="schema-state">
-          <StateBadge of={state} />
+          {change === undefined ? <StateBadge of={state} /> : <Badge tone="info">{t("schema.inSet")}</Badge>}
           {editor.dirty.value ? <Badge tone="warning">{t("schema.unsaved")}</Badge> : null}
           <CheckState editor={editor} />
         </span>
@@ -349,19 +366,28 @@ function Workspace({ orb, newest }: { orb: OrbDocument; newest: OrbDocument }) {
           </Button>
         </div>
       )}
+      {change === undefined ? null : <InSet {...{ editor, change }} />}
       {state.status === "ARCHIVED" ? <div class="schema-notice">{t("schema.archived")}</div> : null}
       <FaultList editor={editor} />
       <Panes {...{ editor, view, open }} />
       {opened === undefined ? null : (
-        <OpenDialog {...{ opened, editor, orb, by }} onClose={() => open(undefined)} />
+        <OpenDialog {...{ opened, editor, by }} onClose={() => open(undefined)} />
       )}
     </Page>
   );
 }
 
 /** Returns the requests that this page sends, as sample code. */
-function samplesOf(id: string, revision: number): { name: string; sample: Sample }[] {
+function samplesOf({ orb: id, change, base }: Editor): { name: string; sample: Sample }[] {
+  const { revision } = base.value.state;
   const url = `${location.origin}${orbPath(id)}`;
+  if (change !== undefined) {
+    const query = new URLSearchParams({ change });
+    return [
+      { name: t("entry.saveInSet"), sample: { method: "PUT", url, query, file: `${id}.json`, revision } },
+      { name: t("schema.read"), sample: { method: "GET", url, query } },
+    ];
+  }
   const query = new URLSearchParams({ publish: "true" });
   return [
     { name: t("schema.saveAndPublish"), sample: { method: "PUT", url, query, file: `${id}.json`, revision } },
@@ -371,8 +397,10 @@ function samplesOf(id: string, revision: number): { name: string; sample: Sample
 }
 
 export default function SchemaPage({ params: { orb: id = "" } }: { params: PageParams }) {
-  const orb = useLoad(`document/${id}`, (signal) => readOrb(id, signal));
-  if (orb.data !== undefined) return <Workspace key={id} orb={orb.data} newest={orb.data} />;
+  const change = changeIn(id);
+  const orb = useLoad(documentKey(id, change), (signal) => readDocument(id, change, signal));
+  if (orb.data !== undefined)
+    return <Workspace key={`${id} ${change ?? ""}`} orb={orb.data} newest={orb.data} change={change} />;
   return (
     <Page title={t("schema.title")} path={[{ label: id, to: orbLink(id) }]} wide>
       <Shows of={orb}>{() => null}</Shows>

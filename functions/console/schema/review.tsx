@@ -26,7 +26,9 @@ function useEffects(editor: Editor, force: boolean): Result {
     const abort = new AbortController();
     const { revision } = editor.base.value.state;
     setResult(undefined);
-    const options = { revision, publish: true, force, signal: abort.signal };
+    const { change } = editor;
+    const how = change === undefined ? { publish: true } : { change };
+    const options = { revision, ...how, force, signal: abort.signal };
     checkOrb(editor.orb, editor.document.value, options).then(
       (effects) => setResult({ effects }),
       (error: unknown) => {
@@ -52,7 +54,8 @@ function useSave(editor: Editor, force: boolean, onClose: () => void) {
     setError(undefined);
     try {
       await editor.save({ publish: work === "publish", force });
-      say(t(work === "publish" ? "schema.published" : "schema.saved"));
+      const saved = editor.change === undefined ? "schema.saved" : "schema.savedInSet";
+      say(t(work === "publish" ? "schema.published" : saved));
       onClose();
     } catch (reason) {
       if (editor.theirs.value !== undefined) onClose();
@@ -92,6 +95,60 @@ function Checked({ result, orb }: { result: Result; orb: string }) {
   return "error" in result ? <ProblemBox error={result.error} /> : <Effects of={result.effects} orb={orb} />;
 }
 
+/** The buttons that save and publish. Within a change set, the document is published with the set. */
+function Steps({
+  editor,
+  busy,
+  ready,
+  first,
+  canSave,
+  run,
+}: {
+  editor: Editor;
+  busy: Work | undefined;
+  /** Whether the publication would succeed. */
+  ready: boolean;
+  /** Whether the document was never published. */
+  first: boolean;
+  /** Whether there is something valid to save into a change set. */
+  canSave: boolean;
+  run: (work: Work) => Promise<void>;
+}) {
+  if (editor.change !== undefined)
+    return (
+      <Button
+        kind="primary"
+        busy={busy === "save"}
+        disabled={!canSave || busy !== undefined}
+        onClick={() => void run("save")}
+      >
+        {t("entry.saveInSet")}
+      </Button>
+    );
+  return (
+    <>
+      {editor.dirty.value ? (
+        <Button
+          busy={busy === "save"}
+          disabled={busy === "publish" || (first && !ready)}
+          onClick={() => void run("save")}
+        >
+          {t("schema.save")}
+        </Button>
+      ) : null}
+      <Button
+        kind="primary"
+        icon="upload"
+        busy={busy === "publish"}
+        disabled={!ready}
+        onClick={() => void run("publish")}
+      >
+        {t("schema.publish")}
+      </Button>
+    </>
+  );
+}
+
 export function Review({ editor, onClose }: { editor: Editor; onClose: () => void }) {
   const [force, setForce] = useState(false);
   const { busy, error, run } = useSave(editor, force, onClose);
@@ -104,32 +161,19 @@ export function Review({ editor, onClose }: { editor: Editor; onClose: () => voi
   const effects = result !== undefined && "effects" in result ? result.effects : undefined;
   const needsForce = effects !== undefined && (force || canForce(effects));
   const ready = effects !== undefined && !effects.refused && busy === undefined;
+  const isInSet = editor.change !== undefined;
   return (
     <Dialog
-      title={t("schema.review")}
+      title={t(isInSet ? "schema.reviewInSet" : "schema.review")}
       onClose={onClose}
       wide
       actions={
         <>
           <Button onClick={onClose}>{t("ui.cancel")}</Button>
-          {editor.dirty.value ? (
-            <Button
-              busy={busy === "save"}
-              disabled={busy === "publish" || (first && !ready)}
-              onClick={() => void run("save")}
-            >
-              {t("schema.save")}
-            </Button>
-          ) : null}
-          <Button
-            kind="primary"
-            icon="upload"
-            busy={busy === "publish"}
-            disabled={!ready}
-            onClick={() => void run("publish")}
-          >
-            {t("schema.publish")}
-          </Button>
+          <Steps
+            {...{ editor, busy, ready, first, run }}
+            canSave={effects !== undefined && (editor.dirty.value || force)}
+          />
         </>
       }
     >

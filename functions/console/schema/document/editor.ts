@@ -2,8 +2,17 @@
 import { computed, effect, type Signal, signal } from "@preact/signals";
 import type { Fault } from "../../../../shared/client/problem.ts";
 import { checkOrb, publishRevision } from "../../api/documents.ts";
-import { type DryRun, type OrbDocument, type OrbState, readOrb, updateOrb } from "../../api/orbs.ts";
+import {
+  type DryRun,
+  type OrbDocument,
+  type OrbState,
+  proposeOrb,
+  readOrb,
+  readProposed,
+  updateOrb,
+} from "../../api/orbs.ts";
 import { keep, refresh } from "../../state/cache.ts";
+import { setsKey } from "../../state/change.ts";
 import { faultsOf } from "../../ui/problem.tsx";
 import { type ParsedText, parseText } from "./json-text.ts";
 import { isList, isObject, type Json, type JsonObject, outer, same, valueAt } from "./pointer.ts";
@@ -42,7 +51,20 @@ const PAUSE = 350;
 const ONE_STEP = 1_000;
 const MOST_STEPS = 200;
 
-const keyOf = (orb: string) => `console.schema.${orb}`;
+/** Where unsaved changes are kept. */
+const keyOf = (orb: string, change: string | undefined) =>
+  `console.schema.${orb}${change === undefined ? "" : `/${change}`}`;
+
+/** Returns the cache key of the document of an application. @param change id of the change set that contains it */
+export const documentKey = (orb: string, change: string | undefined): string =>
+  change === undefined ? `document/${orb}` : setsKey(orb, change, "document");
+
+/** Reads the document that the editor edits. */
+export const readDocument = (
+  orb: string,
+  change: string | undefined,
+  signal?: AbortSignal,
+): Promise<OrbDocument> => (change === undefined ? readOrb(orb, signal) : readProposed(orb, change, signal));
 
 interface Kept {
   base: Base;
@@ -50,9 +72,9 @@ interface Kept {
   text: string;
 }
 
-function kept(orb: string): Kept | undefined {
+function kept(key: string): Kept | undefined {
   try {
-    const found: unknown = JSON.parse(sessionStorage.getItem(keyOf(orb)) ?? "null");
+    const found: unknown = JSON.parse(sessionStorage.getItem(key) ?? "null");
     return isObject(found) && isObject(found.base) && isObject(found.document)
       ? (found as unknown as Kept)
       : undefined;
@@ -78,6 +100,8 @@ export function nearest(document: JsonObject, path: string): string {
 
 export class Editor {
   readonly orb: string;
+  /** Id of the change set into which the document is saved. Undefined outside of a set. */
+  readonly change: string | undefined;
   readonly base: Signal<Base>;
   readonly document: Signal<JsonObject>;
   readonly text: Signal<string>;
@@ -117,10 +141,11 @@ export class Editor {
   #timer: ReturnType<typeof setTimeout> | undefined;
   #stop: (() => void)[] = [];
 
-  constructor(orb: OrbDocument, selected: string) {
+  constructor(orb: OrbDocument, selected: string, change?: string) {
     const newest = baseOf(orb);
-    const draft = kept(orb.id);
+    const draft = kept(keyOf(orb.id, change));
     this.orb = orb.id;
+    this.change = change;
     this.restored = draft !== undefined;
     this.base = signal(draft?.base ?? newest);
     this.document = signal(draft?.document ?? newest.document);
@@ -137,12 +162,13 @@ export class Editor {
 
   /** Starts to validate unsaved changes, and to store them so that they survive a reload. */
   start(): void {
+    const key = keyOf(this.orb, this.change);
     const keepDraft = () => {
       try {
-        if (!this.dirty.value) sessionStorage.removeItem(keyOf(this.orb));
+        if (!this.dirty.value) sessionStorage.removeItem(key);
         else {
           const draft: Kept = { base: this.base.value, document: this.document.value, text: this.text.value };
-          sessionStorage.setItem(keyOf(this.orb), JSON.stringify(draft));
+          sessionStorage.setItem(key, JSON.stringify(draft));
         }
       } catch {
         // Storage is blocked or full. The page still warns before the user leaves it.
@@ -206,7 +232,7 @@ export class Editor {
   /** Checks whether another user has saved a newer revision. */
   async look(): Promise<void> {
     try {
-      this.meet(baseOf(await readOrb(this.orb)));
+      this.meet(baseOf(await readDocument(this.orb, this.change)));
     } catch {
       // Ignore the error, because the next validation or write reports it.
     }
@@ -214,7 +240,9 @@ export class Editor {
 
   /** Shows a newer revision, or reports a conflict if there are unsaved changes. */
   meet(newest: Base): void {
-    if (newest.state.revision <= this.base.value.state.revision) return;
+    const known = this.base.value.state.revision;
+    // Another user may have taken the document out of the set. The live one has a smaller number.
+    if (this.change === undefined ? newest.state.revision <= known : newest.state.revision === known) return;
     if (same(newest.document, this.base.value.document)) this.base.value = newest;
     else if (this.dirty.value) this.theirs.value = newest;
     else {
@@ -232,21 +260,20 @@ export class Editor {
 
   /** @throws Problem, TypeError */
   async save(how: { publish?: boolean; force?: boolean }): Promise<void> {
-    const { document, orb } = this;
+    const { document, orb, change } = this;
     this.tried.value = true;
     const sent = document.value;
     const { revision, publishedRevision } = this.base.value.state;
     const force = how.force === true;
+    const options = { revision, ...(force ? { force } : {}) };
+    const write = () => {
+      if (change !== undefined) return proposeOrb(orb, sent, { change, ...options });
+      return how.publish === true && !this.dirty.value && publishedRevision !== revision
+        ? publishRevision(orb, revision, force)
+        : updateOrb(orb, sent, { ...options, ...(how.publish === true ? { publish: true } : {}) });
+    };
     try {
-      const made =
-        how.publish === true && !this.dirty.value && publishedRevision !== revision
-          ? await publishRevision(orb, revision, force)
-          : await updateOrb(orb, sent, {
-              revision,
-              ...(how.publish === true ? { publish: true } : {}),
-              ...(force ? { force } : {}),
-            });
-      this.took(made, sent);
+      this.took(await write(), sent);
     } catch (error) {
       this.faults.value = faultsOf(error);
       await this.look();
@@ -261,7 +288,7 @@ export class Editor {
     this.base.value = baseOf(made);
     if (this.document.value === sent && !this.broken.value)
       this.#show(this.base.value.document, printed(this.base.value.document));
-    keep(`document/${this.orb}`, made);
+    keep(documentKey(this.orb, this.change), made);
     refresh(`history/${this.orb}`);
     refresh("orbs");
   }
@@ -322,7 +349,12 @@ export class Editor {
     };
     try {
       const { revision } = this.base.peek().state;
-      const found = await checkOrb(this.orb, this.document.peek(), { revision, signal: abort.signal });
+      const { change } = this;
+      const found = await checkOrb(this.orb, this.document.peek(), {
+        revision,
+        change,
+        signal: abort.signal,
+      });
       finish("done", [], found);
     } catch (error) {
       const faults = faultsOf(error);
