@@ -1,17 +1,16 @@
-import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, signIn, user } from "../support/auth.ts";
 import { Authenticator } from "../support/authenticator.ts";
 import { activeRoutes } from "../support/described.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 let platform: TestPlatform;
 
 const ACCESS = { service: "access", handlers: ["passkey", "invitations", "bootstrap"] };
 
 beforeAll(async () => {
-  platform = await startPlatform();
+  platform = await sharedPlatform();
 });
-afterAll(() => platform?.stop());
 
 describe("accounts of an orb", () => {
   const definition = {

@@ -6,7 +6,7 @@ import { admin, begin, call, complete, register, signIn, user } from "../support
 import { Authenticator } from "../support/authenticator.ts";
 import { clearLimits, fileAdmin } from "../support/file-admin.ts";
 
-const { platform, token, as } = await fileAdmin({});
+const { platform, token, as } = await fileAdmin();
 clearLimits(platform);
 
 const SHARED = "/api/auth";

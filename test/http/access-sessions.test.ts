@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import {
   adminToken,
@@ -12,7 +12,7 @@ import {
   user,
 } from "../support/auth.ts";
 import { activeRoutes } from "../support/described.ts";
-import { startPlatform, type TestPlatform } from "../support/platform.ts";
+import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 
 const ACCESS = { service: "access", handlers: ["passkey", "invitations", "bootstrap"] };
 const PHONE =
@@ -22,14 +22,13 @@ let platform: TestPlatform;
 let operator: string;
 
 beforeAll(async () => {
-  platform = await startPlatform();
+  platform = await sharedPlatform();
   operator = await adminToken(platform);
   await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token: operator,
-    body: { id: "shop", uses: [ACCESS] },
+    body: { id: "visits", uses: [ACCESS] },
   });
 });
-afterAll(() => platform?.stop());
 beforeEach(async () => {
   await platform.operatorStore().purge(streams.limits, "_limit.>");
 });
@@ -55,7 +54,7 @@ async function sessionsOf(base: string, token: string): Promise<Listed[]> {
 const status = async (base: string, token: string) =>
   (await call(platform, "GET", `${base}/me`, { token })).status;
 
-describe.each(["/api/_auth", "/api/auth", "/api/shop"])("sessions at %s", (base) => {
+describe.each(["/api/_auth", "/api/auth", "/api/visits"])("sessions at %s", (base) => {
   test("are listed, newest first, with browser, system and network", async () => {
     const first = await someone(base);
     const { sessionId, publicKey } = await begin(platform, base);
@@ -129,7 +128,7 @@ describe.each(["/api/_auth", "/api/auth", "/api/shop"])("sessions at %s", (base)
 });
 
 test("the sessions of users are not for platform admins", async () => {
-  for (const base of ["/api/auth", "/api/shop"]) {
+  for (const base of ["/api/auth", "/api/visits"]) {
     for (const method of ["GET", "DELETE"]) {
       const answer = await call(platform, method, `${base}/sessions`, { token: operator });
       expect(answer).toMatchObject({ status: 403, body: { code: "other_realm" } });

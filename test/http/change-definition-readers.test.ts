@@ -3,9 +3,10 @@ import { beforeAll, expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { beginningOf } from "../support/live.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { rounds } from "../support/random.ts";
 
 const ENTRIES = 150;
-const PUBLICATIONS = 4;
+const PUBLICATIONS = rounds(2);
 const one = "/api/admin/orbs/defload";
 const items = "/api/defload/shop/item";
 

@@ -49,11 +49,11 @@ async function withNames(fields: readonly Fields[], valuesOf: (name: string) => 
   const id = `sorted-${++number}`;
   const made = await as("POST", "/api/admin/orbs?publish=true", documentOf(id, fields));
   expect(made.status, JSON.stringify(made.body)).toBe(201);
-  for (const name of NAMES) {
-    const created = await as("POST", `/api/${id}/shop?publish=true`, { values: valuesOf(name) });
-    expect(created.status, JSON.stringify(created.body)).toBe(201);
-  }
-  expect((await as("POST", `/api/${id}/shop?publish=true`, { values: {} })).status).toBe(201);
+  const entries = [...NAMES.map(valuesOf), {}];
+  const created = await as("POST", `/api/${id}/batch`, {
+    do: entries.map((values) => ({ create: "shop/item", values, publish: true })),
+  });
+  expect(created.status, JSON.stringify(created.body)).toBe(200);
   return { id, list: `/api/${id}/shop` };
 }
 
@@ -76,10 +76,11 @@ async function listed(list: string, query: string, limit = 100) {
 const inOrder = (tag: string) => [...NAMES].sort(new Intl.Collator(tag).compare);
 
 describe.each([
-  ["an ordered index", INDEXED, "index"],
-  ["no index", { name: "name", type: "string" }, "memory"],
-])("a field with a language and %s", (_, field, order) => {
-  it.each(["sv", "de", "en", "da"])("sorts and finds ranges in %s, both ways and in pages", async (tag) => {
+  ["an ordered index", INDEXED, "index", ["sv", "de", "en", "da"]],
+  // Both orders compare the same keys.
+  ["no index", { name: "name", type: "string" }, "memory", ["sv", "en"]],
+])("a field with a language and %s", (_, field, order, tags) => {
+  it.each(tags)("sorts and finds ranges in %s, both ways and in pages", async (tag) => {
     const { list } = await withNames([{ ...field, collation: tag }], (name) => ({ name }));
     const expected = inOrder(tag);
     const up = await listed(list, "sort=name", 5);
@@ -99,6 +100,8 @@ describe.each([
         // One range is read in pages too.
         const limit = bound === "o" ? 5 : 100;
         expect((await listed(list, `sort=name&${query}`, limit)).names, query).toEqual(wanted);
+        // The order of a list does not change what a range finds.
+        if (bound !== "o") continue;
         const unsorted = await listed(list, query);
         expect([...unsorted.names].sort(), query).toEqual([...wanted].sort());
       }

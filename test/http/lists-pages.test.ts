@@ -12,6 +12,8 @@ let token: string;
 let entry: string;
 const ORB = "pages";
 const SIZES = [1, 2, 3];
+/** Sizes of the pages of a list that is longer than all that a test makes of one kind. */
+const LONG_SIZES = [9, 20];
 
 /** Stores what the hooks process stores: deliveries that wait, all of a hook in one message, and finished ones. */
 async function storeDeliveries(): Promise<void> {
@@ -114,7 +116,7 @@ test("every list holds its limit, and its pages have each item once", async () =
     for (const variant of VARIANTS[operation.operationId] ?? [""]) {
       const list = `${at}?${variant}`;
       const whole = (await pagesOf(list, 100)).flat();
-      for (const limit of SIZES) {
+      for (const limit of whole.length > 20 ? LONG_SIZES : SIZES) {
         const pages = await pagesOf(list, limit);
         const full = pages.slice(0, -1).every((page) => page.length === limit);
         expect([list, limit, full, (pages.at(-1)?.length ?? 0) <= limit]).toEqual([list, limit, true, true]);

@@ -287,7 +287,9 @@ test("refuses an unknown query parameter on every described route", async () => 
       .replace("{field}", keyOf(operation) ?? "sku")
       .replace(/\{[^}]+\}/g, "none");
     let told = false;
+    // Callers without the right to an operation are refused for that. The walk of parameters has all names of them.
     for (const caller of callers) {
+      if (told) break;
       const answer = await call(platform, method.toUpperCase(), `${real}?dryRum=true`, {
         token: caller,
         ...(operation.requestBody === undefined ? {} : { body: {} }),

@@ -21,6 +21,7 @@ import {
   type TestDeps,
   testDeps,
 } from "../support/entries.ts";
+import { rounds } from "../support/random.ts";
 
 it("reads all requested messages, even beyond the size of one response", async () => {
   await using broker = await startBroker();
@@ -58,7 +59,7 @@ it("appends messages in the order of the calls on a new connection too", async (
     subject: `shop.content.owner.note.0new${i}`,
     data,
   }));
-  for (let round = 0; round < 20; round++) {
+  for (let round = 0; round < rounds(5); round++) {
     const together = await broker.store("operator").pipeline(stream, messages);
     expect(together).toEqual(together.toSorted((a, b) => a - b));
     const store = broker.store("operator");

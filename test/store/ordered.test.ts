@@ -35,7 +35,7 @@ import { Conflict, type Store } from "../../shared/store/types.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, fileDeps, installOrb, readAs, type TestDeps, testDeps } from "../support/entries.ts";
 import { looking } from "../support/looking.ts";
-import { type Random, testRandom } from "../support/random.ts";
+import { type Random, rounds, testRandom } from "../support/random.ts";
 
 const { deps, broker } = await fileDeps();
 const host = openCachedStore({ ...broker.access("fn"), replicas: 1 });
@@ -387,7 +387,7 @@ describe("lists", () => {
       if (random.below(6) > 0) await compactAll(random.pick([deps, hostDeps]).store as Store, live);
       const { levels = [] } = (await openIndex(deps.store, index))?.root ?? {};
       mostLevels = Math.max(mostLevels, levels.filter((pages) => pages.length > 0).length);
-      for (let i = 0; i < 8; i++) {
+      for (let i = 0; i < rounds(4); i++) {
         const query = randomQuery(random);
         const which = random.pick(["live", "newest"] as const);
         const on = random.pick([deps, hostDeps]);
@@ -488,7 +488,7 @@ describe("compaction", () => {
     const known = new Map<string, Known>();
     const ids: string[] = [];
     let steps = 0;
-    for (let round = 0; round < 8; round++) {
+    for (let round = 0; round < rounds(4); round++) {
       for (let i = 0; i < 12; i++) await act(deps, live, known, ids, random);
       for (let step = 0; ; step++) {
         steps = Math.max(steps, step);

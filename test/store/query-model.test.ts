@@ -16,7 +16,7 @@ import { ReadBudget } from "../../shared/store/budget.ts";
 import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { fileBroker } from "../support/broker.ts";
 import { admin, failureOf, installOrb, type TestDeps, testDeps, user } from "../support/entries.ts";
-import { type Random, testRandom } from "../support/random.ts";
+import { type Random, rounds, testRandom } from "../support/random.ts";
 
 const STATES = ["new", "open", "done"] as const;
 const CITIES = ["Bern", "Oslo", "Rome"] as const;
@@ -418,7 +418,7 @@ describe.each([
     const deps = open();
     const indexes = new Set<string>();
     // Rarely, the first rounds use no index of unique values.
-    for (let round = 0; round < 60 || (indexes.size < 5 && round < 1_000); round++) {
+    for (let round = 0; round < rounds(24) || (indexes.size < 5 && round < 1_000); round++) {
       const actor = random.pick([anonymous, ann, bob, boss, admin]);
       const isBoss = actor === boss || actor === admin;
       const schema = actor === anonymous || chance(random, 3) === false ? "task" : "mine";
@@ -489,7 +489,7 @@ describe.each([
   test("return what the model returns, in any number of requests", async () => {
     const random = testRandom();
     const deps = open();
-    for (let round = 0; round < 40; round++) {
+    for (let round = 0; round < rounds(15); round++) {
       const actor = random.pick([anonymous, ann, bob, boss]);
       const schema = actor === anonymous || chance(random, 2) ? "task" : "mine";
       const latest = actor !== anonymous && chance(random, 3);
@@ -555,7 +555,7 @@ describe.each([
 test("a list without an index for its order has each entry that does not change once, whatever the others do", async () => {
   const random = testRandom();
   const at = { orbId: "model", orb };
-  for (let round = 0; round < 4; round++) {
+  for (let round = 0; round < rounds(2); round++) {
     const sort = random.pick(["rank,title", "-rank,title", "-updatedAt"]);
     const busy = docs.filter(
       ({ schema, live }) => schema === "task" && live !== undefined && chance(random, 2),
