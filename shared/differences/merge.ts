@@ -13,8 +13,8 @@ const same = (a: unknown, b: unknown) => equal(a ?? null, b ?? null);
 type Members = Readonly<Record<string, unknown>>;
 
 export interface MergeOptions {
-  /** Returns whether a value is an object that is compared as a whole, such as an encrypted value. */
-  isWhole?: (value: unknown) => boolean;
+  /** Returns whether the value at a place is an object that is compared as a whole, such as an encrypted value. */
+  isWhole?: (value: unknown, way: readonly string[]) => boolean;
   /** Returns whether a conflict at a place takes the value of `theirs`. */
   isTheirs?: (way: readonly string[]) => boolean;
   /** Returns the key of an item in a list. Default: its `_key`. */
@@ -38,7 +38,7 @@ export function merge(
     if (same(own, other) || same(other, old)) return own;
     if (same(own, old)) return other;
     const all = [old, other, own];
-    if (isObject(other) && isObject(own) && !all.some((one) => isParagraph(one) || isWhole(one))) {
+    if (isObject(other) && isObject(own) && !all.some((one) => isParagraph(one) || isWhole(one, way))) {
       return members(way, isObject(old) ? old : {}, other, own);
     }
     const [a, b, c] = [old ?? [], other, own].map((list) => keyed(list, keyOf));

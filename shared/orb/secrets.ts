@@ -81,3 +81,35 @@ function refusal(provider: ProviderDefinition, old: ProviderDefinition | undefin
       : "must be sent again, because the issuer or the encryption keys have changed";
   return { code: "mask", message };
 }
+
+/**
+ * Returns a document in which secrets that are those of another document are encrypted as they are there, so that the
+ * documents can be compared: the same secret is encrypted differently each time.
+ */
+export async function withSecretsOf(
+  { encryptionKeys }: Pick<Config, "encryptionKeys">,
+  other: OrbDocument,
+  document: OrbDocument,
+): Promise<OrbDocument> {
+  const { access } = document;
+  if (access?.providers === undefined) return document;
+  const secretOf = async (provider: ProviderDefinition | undefined) =>
+    provider?.clientSecret?.startsWith(SEALED)
+      ? open(
+          encryptionKeys,
+          provider.clientSecret.slice(SEALED.length),
+          providerBinding(document.id, provider),
+        )
+      : null;
+  const providers = await Promise.all(
+    access.providers.map(async (provider) => {
+      const same = other.access?.providers?.find(({ id }) => id === provider.id);
+      if (same?.clientSecret === undefined || same.clientSecret === provider.clientSecret) return provider;
+      const [secret, theirs] = await Promise.all([secretOf(provider), secretOf(same)]);
+      return secret !== null && secret === theirs
+        ? { ...provider, clientSecret: same.clientSecret }
+        : provider;
+    }),
+  );
+  return { ...document, access: { ...access, providers } };
+}

@@ -146,6 +146,20 @@ describe("the definition of a change set, after the orb has published another on
     expect([title, badge]).toMatchObject([{ max: 50, label: "Name" }, { type: "text" }]);
   });
 
+  it("merges a rule as a whole", async () => {
+    const one = await shop();
+    const shown = (showIf: object) => [TITLE, { ...PRICE, showIf }];
+    const isA = { "==": [{ var: "title" }, "a"] };
+    await one.publishLive(shown(isA));
+    await one.propose(shown({ "!": [{ var: "title" }] }));
+    await one.publishLive(shown({ "==": [{ var: "title" }, "b"] }));
+    expect((await one.diff()).conflicts).toEqual([`${AT}/price/showIf`]);
+    const made = await one.rebase({ [`${AT}/price/showIf`]: "live" });
+    expect(made.orb.document.modules[0]?.schemas[0]?.fields[1]?.showIf).toEqual({
+      "==": [{ var: "title" }, "b"],
+    });
+  });
+
   it("follows fields through renames on both sides", async () => {
     const one = await shop();
     await one.propose([
@@ -179,6 +193,19 @@ describe("the definition of a change set, after the orb has published another on
     });
     await one.rebase({ [`${AT}/title/name`]: "live", [`${AT}/price`]: "live" });
     expect(await one.publish()).toMatchObject({ values: { caption: "Lamp" }, fields: ["caption"] });
+  });
+
+  it("finds no conflict in a secret that each side has encrypted anew", async () => {
+    const one = await shop();
+    const uses = [{ service: "access", handlers: ["passkey", "invitations", "bootstrap", "oauth"] }];
+    const provider = { id: "one", issuer: "https://one.example", clientId: "c", clientSecret: "a secret" };
+    const access = { uses, access: { providers: [provider] } };
+    await one.publishLive([TITLE, PRICE], access);
+    await one.propose([TITLE, PRICE, BADGE], access);
+    await one.publishLive([TITLE, PRICE, NOTE], access);
+    expect((await one.diff()).conflicts).toEqual([]);
+    await one.rebase();
+    expect((await one.publish()).fields).toEqual(["title", "price", "note", "badge"]);
   });
 
   it("keeps the values of fields that the set has added and renamed", async () => {

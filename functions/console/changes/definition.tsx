@@ -93,7 +93,7 @@ function Merge({ place, set, diff, mayWrite }: Shown) {
   return (
     <div class="change-conflicts">
       <p>
-        <Badge tone={places.length > 0 ? "bad" : "warning"}>{t("changes.conflict")}</Badge>{" "}
+        {places.length === 0 ? null : <Badge tone="bad">{t("changes.conflict")}</Badge>}{" "}
         {t(places.length > 0 ? "changes.definitionConflictText" : "changes.definitionBehind")}
       </p>
       {error === undefined ? null : <ProblemBox error={error} />}

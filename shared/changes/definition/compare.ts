@@ -50,7 +50,7 @@ export async function definitionDiff(
   const old = before !== undefined && exists(before) ? before : null;
   const now = newest !== undefined && exists(newest) ? newest : (old ?? { document, names });
   const sides: DefinitionSides = { base: old, now, proposed: { document, names } };
-  const { conflicts } = conflict ? await mergeDefinitions(sides) : { conflicts: [] };
+  const { conflicts } = conflict ? await mergeDefinitions(deps.config, sides) : { conflicts: [] };
   return {
     ...{ revision, base, force, changedAt: at, changedBy: by, now: conflict ? live : base, conflict },
     ...changeLog(old?.document ?? null, document),

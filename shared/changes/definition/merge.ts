@@ -1,9 +1,11 @@
 /** Merges the definition that a change set proposes with the live one, if the orb has published another one since. */
 import { masked } from "../../definition/document/index.ts";
 import { type NamedDocument, type Root, rootsIn } from "../../definition/names/index.ts";
+import type { Config } from "../../deps.ts";
 import type { KeyOf } from "../../differences/index.ts";
 import { pointer } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
+import { withSecretsOf } from "../../orb/secrets.ts";
 
 /** The definitions that a merge compares. */
 export interface DefinitionSides {
@@ -45,6 +47,9 @@ function keysIn(sides: DefinitionSides, nameIn: KeyOf): KeyOf {
   return (item) => keys.get(item) ?? nameIn(item);
 }
 
+/** Members that contain a rule. Parts of two rules make no rule. */
+const RULES = new Set(["showIf", "from"]);
+
 export interface MergedDefinition {
   document: unknown;
   /** What both the set and the orb have changed, each in another way: names that lead there. */
@@ -56,14 +61,20 @@ export interface MergedDefinition {
  * @param isLive returns whether a conflict, at a path, takes the live value instead
  */
 export async function mergeDefinitions(
-  sides: DefinitionSides,
+  config: Pick<Config, "encryptionKeys">,
+  given: DefinitionSides,
   isLive: (path: string) => boolean = () => false,
 ): Promise<MergedDefinition> {
   const { merge, nameIn } = await import("../../differences/index.ts");
-  const { base, now, proposed } = sides;
+  const { now } = given;
+  const aligned = async <T extends NamedDocument | null>(side: T): Promise<T> =>
+    side === null ? side : { ...side, document: await withSecretsOf(config, now.document, side.document) };
+  const [base, proposed] = await Promise.all([aligned(given.base), aligned(given.proposed)]);
+  const sides = { base, now, proposed };
   const { value, conflicts } = merge(base?.document, now.document, proposed.document, {
     keyOf: keysIn(sides, nameIn),
     isTheirs: (way) => isLive(pointer(way)),
+    isWhole: (_, way) => RULES.has(way.at(-1) ?? ""),
   });
   return { document: value, conflicts };
 }

@@ -112,7 +112,10 @@ async function rebasedFor(
 ): Promise<OrbDocument> {
   const sides = await sidesOf(deps, orb, state);
   if (sides === undefined) return document;
-  const merged = await mergeDefinitions({ ...sides, proposed: { ...sides.proposed, document } });
+  const merged = await mergeDefinitions(deps.config, {
+    ...sides,
+    proposed: { ...sides.proposed, document },
+  });
   return merged.conflicts.length > 0 ? document : soundDocument(deps, state.published, merged.document);
 }
 

@@ -50,7 +50,7 @@ export async function rebaseDefinition(
     const { document: own, revision, force = false } = known.proposal;
     const sides = await sidesOf(deps, orb, state);
     if (sides === undefined) return { orb: { ...published, document: own }, revision };
-    const merged = await mergeDefinitions(sides, (path) => keep[path] === "live");
+    const merged = await mergeDefinitions(deps.config, sides, (path) => keep[path] === "live");
     const open = merged.conflicts.map(pointer).filter((path) => keep[path] === undefined);
     if (open.length > 0) throw movedOn(open);
     const document = await soundDocument(deps, published, merged.document);
