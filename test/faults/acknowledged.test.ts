@@ -16,7 +16,7 @@ const onBroker = (broker: TestBroker, port = broker.wsPort) => ({
   NATS_PASS: "operator",
 });
 
-test("keeps acknowledged writes when the broker is killed four times", async () => {
+test("keeps acknowledged writes when the broker is killed four times, and then is down for three seconds", async () => {
   await using platform = await startPlatform();
   const writers = new Writers(platform);
   await writers.start(8);
@@ -26,19 +26,10 @@ test("keeps acknowledged writes when the broker is killed four times", async () 
     await platform.broker?.ready();
   }
   await writers.more(8);
-  await writers.stop();
-  writers.expectFairAnswers();
-  await writers.expectKept();
-});
-
-test("keeps acknowledged writes when the broker is down for three seconds", async () => {
-  await using platform = await startPlatform();
-  const writers = new Writers(platform);
-  await writers.start(6);
-  await writers.more(6);
   await platform.broker?.pause();
+  const refused = writers.statuses[503] ?? 0;
   await delay(3_000);
-  await writers.met(503);
+  await expect.poll(() => writers.statuses[503] ?? 0).toBeGreaterThan(refused);
   await platform.broker?.resume();
   await writers.more(6);
   await writers.stop();

@@ -8,7 +8,7 @@ import { startPlatform } from "../support/platform.ts";
 import { readWhilePublished } from "../support/release.ts";
 
 const { TEST_PUBLICATIONS } = process.env;
-const PUBLICATIONS = Number(TEST_PUBLICATIONS ?? 5);
+const PUBLICATIONS = Number(TEST_PUBLICATIONS ?? 4);
 
 for (const [host, serve] of [
   ["in workerd", undefined],

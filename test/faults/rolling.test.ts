@@ -10,7 +10,7 @@ import { startCaddy } from "../support/caddy.ts";
 import { createOrb, small } from "../support/orbs.ts";
 import { runScript, type Started } from "../support/start.ts";
 
-const CLIENTS = 6;
+const CLIENTS = 4;
 /** Milliseconds between two requests of a client: many requests meet each restart, and more would find nothing else. */
 const REST_MS = 120;
 
