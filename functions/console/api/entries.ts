@@ -121,6 +121,17 @@ export async function countVisible(
   return totalExact === false ? undefined : total;
 }
 
+/** Counts the entries that lack a language. `exact` is false if there are more than the request could count. */
+export async function countMissing(
+  place: EntryPlace,
+  language: string,
+  signal?: AbortSignal,
+): Promise<{ count: number; exact: boolean }> {
+  const query = new URLSearchParams({ count: "true", limit: "1", missing: language });
+  const { total, totalExact } = await listEntries(place, { query, ...(signal ? { signal } : {}) });
+  return { count: total ?? 0, exact: totalExact !== false };
+}
+
 /** Reads up to 100 entries of any schema by id. Leaves out those that are gone. Platform admins only. */
 export async function readNamed(
   orb: string,

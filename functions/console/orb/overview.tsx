@@ -14,6 +14,7 @@ import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { OrbActions } from "./actions.tsx";
 import { Changes } from "./changes.tsx";
+import { Glance } from "./glance.tsx";
 import { Steps } from "./steps.tsx";
 
 /** Shows a schema of the application. Platform admins also see how many entries it has. */
@@ -115,6 +116,7 @@ export default function Overview({ params: { orb: id = "" } }: { params: PagePar
           <>
             {managed ? <Steps orb={shown} entries={entries} /> : null}
             <Modules orb={shown} />
+            {managed && shown.publishedRevision != null ? <Glance orb={shown} /> : null}
             {managed ? <Changes orb={shown} /> : null}
           </>
         )}

@@ -1,0 +1,140 @@
+/** What an application's admins should know at a glance: what goes live, what failed, and what is missing. */
+import type { ComponentChildren } from "preact";
+import { useState } from "preact/hooks";
+import { listActivity } from "../api/activity.ts";
+import { listAllChanges } from "../api/changes.ts";
+import { countMissing } from "../api/entries.ts";
+import { hasFailedDeliveries } from "../api/platform.ts";
+import { type OrbModel, titleOf } from "../model/orb.ts";
+import { orbLink } from "../shell/nav.ts";
+import { setsKey } from "../state/change.ts";
+import { useLoad } from "../state/load.ts";
+import { languageName, t } from "../texts/t.ts";
+import { Button } from "../ui/button.tsx";
+import { Icon, type IconName } from "../ui/icon.tsx";
+import { Link } from "../ui/link.tsx";
+import { ProblemBox } from "../ui/problem.tsx";
+import { Time } from "../ui/time.tsx";
+
+const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
+/** Publications that are counted one by one. */
+const COUNTED = 100;
+
+function Line({ icon, children }: { icon: IconName; children: ComponentChildren }) {
+  return (
+    <li>
+      <Icon name={icon} size={18} />
+      <span>{children}</span>
+    </li>
+  );
+}
+
+/** How often entries were published in the last seven days. */
+function Published({ orb }: { orb: OrbModel }) {
+  const { data } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => {
+    const since = new Date(Date.now() - WEEK_MS).toISOString();
+    const query = { "filter[kind]": "entry", "filter[act]": "publish", "filter[at][gte]": since };
+    return listActivity(orb.id, { ...query, limit: COUNTED }, signal);
+  });
+  if (data === undefined) return null;
+  const count = data.items.length;
+  return (
+    <Line icon="activity">
+      <Link to={`${orbLink(orb.id, "activity")}?kind=entry`}>
+        {t(data.nextCursor === null ? "orb.publishedWeek" : "orb.publishedWeekMore", { count })}
+      </Link>
+    </Line>
+  );
+}
+
+/** The change set that goes live next. */
+function Next({ orb }: { orb: OrbModel }) {
+  const { data } = useLoad(setsKey(orb.id, "planned"), (signal) =>
+    listAllChanges({ orb: orb.id, managed: true }, { state: "SCHEDULED" }, signal),
+  );
+  const [next] = (data?.items ?? [])
+    .flatMap(({ id, title, publishAt }) => (publishAt === null ? [] : [{ id, title, publishAt }]))
+    .sort((one, other) => one.publishAt.localeCompare(other.publishAt));
+  if (next === undefined) return null;
+  return (
+    <Line icon="clock">
+      {t("orb.goesLive")}{" "}
+      <Link to={orbLink(orb.id, "changes", next.id)}>
+        <bdi>{next.title}</bdi>
+      </Link>{" "}
+      <span class="hint">
+        <Time at={next.publishAt} />
+      </span>
+    </Line>
+  );
+}
+
+function Failed({ orb }: { orb: OrbModel }) {
+  const { data } = useLoad(`attention/failed/${orb.id}`, (signal) => hasFailedDeliveries(orb.id, { signal }));
+  if (data !== true) return null;
+  return (
+    <Line icon="webhook">
+      <Link to={`${orbLink(orb.id, "deliveries")}?status=failed`}>{t("orb.failed")}</Link>
+    </Line>
+  );
+}
+
+/** Returns the schemas with texts in several languages. */
+const translatedIn = (orb: OrbModel) =>
+  orb.modules
+    .filter(({ type }) => type === "CONTENT" || type === "CONFIG")
+    .flatMap((module) =>
+      module.schemas
+        .filter(({ fields }) => fields.some(({ translatable }) => translatable === true))
+        .map((schema) => ({ module, schema })),
+    );
+
+/** What lacks a language. Counting reads all entries of the schemas, so the user asks for it. */
+function Untranslated({ orb, language }: { orb: OrbModel; language: string }) {
+  const [isAsked, setAsked] = useState(false);
+  const { data, error } = useLoad(isAsked ? `orbs/${orb.id}/missing/${language}` : null, async (signal) => {
+    const found: { key: string; title: string; to: string; count: number; exact: boolean }[] = [];
+    for (const { module, schema } of translatedIn(orb)) {
+      const place = { orb: orb.id, module: module.id, schema: schema.id, managed: true };
+      const to = `${orbLink(orb.id, "entries", module.id, schema.id)}?missing=${language}`;
+      const counted = await countMissing(place, language, signal);
+      if (counted.count > 0) found.push({ key: to, to, title: titleOf(schema), ...counted });
+    }
+    return found;
+  });
+  return (
+    <Line icon="languages">
+      {t("orb.missingIn", { language: languageName(language) })}{" "}
+      {isAsked ? null : (
+        <Button size="small" onClick={() => setAsked(true)}>
+          {t("orb.count")}
+        </Button>
+      )}
+      {error === undefined ? null : <ProblemBox error={error} />}
+      {data?.length === 0 ? <span class="hint">{t("orb.missingNone")}</span> : null}
+      {(data ?? []).map(({ key, title, to, count, exact }) => (
+        <Link key={key} to={to} class="glance-count">
+          <bdi>{title}</bdi> {t(exact ? "orb.missingCount" : "orb.missingMore", { count })}
+        </Link>
+      ))}
+    </Line>
+  );
+}
+
+/** Shows platform admins the state of a published application. */
+export function Glance({ orb }: { orb: OrbModel }) {
+  const [, ...further] = translatedIn(orb).length === 0 ? [] : orb.languages;
+  return (
+    <section class="card glance" aria-labelledby="glance">
+      <h2 id="glance">{t("orb.glance")}</h2>
+      <ul>
+        <Published orb={orb} />
+        <Next orb={orb} />
+        <Failed orb={orb} />
+        {further.map((language) => (
+          <Untranslated key={language} {...{ orb, language }} />
+        ))}
+      </ul>
+    </section>
+  );
+}
