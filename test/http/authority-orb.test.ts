@@ -351,6 +351,14 @@ const ROUTES: Record<string, Rows> = {
   "POST /api/admin/orbs/{orbId}/batch": () => [{ by: token, body: lateBatch, refused: WITHOUT_ORB }],
   "POST /api/admin/orbs/{orbId}/changes": () => [{ by: token, body: lateSet, refused: WITHOUT_ORB }],
   ...ofSet("/api/admin/orbs/{orbId}", IN_ANOTHER_ORB),
+  "POST /api/admin/orbs/{orbId}/changes/{changeId}/definition/rebase": async ({ orb }, route) => {
+    const set = await openedSet(orb, false);
+    const proposed = await as("PATCH", `/api/admin/orbs/${orb}?change=${set}`, { description: "first" });
+    expect(proposed.status).toBe(200);
+    const path = route.replace("{orbId}", orb).replace("{changeId}", set);
+    const refused = { ...IN_ANOTHER_ORB, "is unpublished": 409, "is archived": 409 };
+    return [{ by: token, path, body: "{ }", refused }];
+  },
   "PATCH /api/admin/orbs/{orbId}/entries": ({ orb }) => [
     { by: token, path: `/api/admin/orbs/${orb}/entries?all=true`, body: late, refused: WITHOUT_ORB },
   ],
