@@ -50,7 +50,10 @@ import {
   close,
   type Definition,
   enforce,
+  eraseUnfinished,
+  isObstructed,
   namesFor,
+  orWithdraw,
   type Plan,
   planChange,
   reconcileOrb,
@@ -349,13 +352,20 @@ export async function judgeOnce(
   await requireUnusedRoles(deps, from.document, document);
   const kept = attempts.judged;
   attempts.judged = undefined;
+  const isSame = kept?.head === head.seq && equal(kept.to.document, document);
   const judged =
-    kept?.head === head.seq && equal(kept.to.document, document)
-      ? { ...kept, before: kept.before && { ...kept.before, ...(await stateNow(deps, orb)) } }
-      : await judge(deps, orb, head, from, wanted);
+    (isSame ? await judgedAgain(deps, orb, kept) : undefined) ?? (await judge(deps, orb, head, from, wanted));
   const { to, plan, before } = judged;
-  if (before !== null) await catchUp(deps, orb, to, before, plan);
+  if (before !== null) await orWithdraw(deps, plan, () => catchUp(deps, orb, to, before, plan));
   return judged;
+}
+
+/** Returns what an earlier attempt has found. Undefined if another process has taken it for interrupted. */
+async function judgedAgain(deps: Deps, orb: string, kept: Judged): Promise<Judged | undefined> {
+  // This comes before the look at the marks: whoever changes a mark then makes the commit fail.
+  const before = kept.before && { ...kept.before, ...(await stateNow(deps, orb)) };
+  for (const step of kept.plan.steps) if ((await step.isOwn?.()) === false) return undefined;
+  return { ...kept, before };
 }
 
 /** Blocks writes of entries, if one could make the check of the stored entries wrong. */
@@ -364,7 +374,12 @@ export async function closeFor(
   orb: string,
   { to, plan, before }: Judged,
 ): Promise<Closed | undefined> {
-  return before === null ? undefined : close(deps, orb, to, before, plan);
+  if (before === null) return undefined;
+  let closed: Closed | undefined;
+  await orWithdraw(deps, plan, async () => {
+    closed = await close(deps, orb, to, before, plan);
+  });
+  return closed;
 }
 
 /** Returns what the revision of an activated definition contains. */
@@ -411,6 +426,11 @@ async function judge(
     force,
     retired,
   });
+  // What an interrupted publication has left must not stand in the way of another one.
+  if (isObstructed(plan)) {
+    const { erased } = await eraseUnfinished(deps, orb);
+    if (erased) throw new Conflict();
+  }
   const current = { head: head.seq, fence: before?.fence };
   const work = await enforce(deps, orb, { ...to, revision }, plan, current);
   return { head: head.seq, to: { ...to, revision }, plan, work, before };

@@ -1,5 +1,5 @@
 /**
- * Keeps the indexes of all applications complete while an older version may write too: the keys of normal forms, and the
+ * Erases what interrupted publications have left. Keeps the indexes of all applications complete while an older version may write too: the keys of normal forms, and the
  * live indexes, with which lists and counts of published entries need not read drafts. Readers build and compact small
  * live indexes themselves.
  */
@@ -9,6 +9,7 @@ import type { Deps } from "../deps.ts";
 import { completeLive } from "../entry/listed/index.ts";
 import { streams } from "../store/subjects.ts";
 import { completeForms } from "./backfill-forms.ts";
+import { eraseUnfinished } from "./migrate/index.ts";
 import { listOrbs } from "./read.ts";
 
 const ORBS_PER_PAGE = 200;
@@ -45,10 +46,13 @@ async function completeOrb(deps: Deps, orb: string, compared: Compared): Promise
   const before = compared.get(orb);
   const isSame = before?.created === created && before.seq <= state.last_seq;
   if (isSame && before.seq === state.last_seq) return;
+  const { isBusy } = await eraseUnfinished(deps, orb);
   const current = await liveRecord(deps, orb);
   if (current !== null) await completeForms(deps, current.record);
   const definition = await definitionFor(deps, orb);
   if (definition === null) return;
   await completeLive(deps, definition, definition.compiled.byHome.values(), isSame ? before.seq : 0);
-  compared.set(orb, { created, seq: state.last_seq });
+  // The next look tells whether a publication was interrupted.
+  if (isBusy) compared.delete(orb);
+  else compared.set(orb, { created, seq: state.last_seq });
 }

@@ -198,6 +198,11 @@ export const subjects = {
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.${token(page, "page")}`,
   orderedPages: (a: Omit<EntryAddress, "id">, field: string) =>
     `${token(a.orb, "orb")}._os.${a.type}.${token(a.schema, "schema")}.${fieldToken(field)}.*`,
+  /** The ordered indexes of a schema: logs, roots and pages. They contain values of entries. */
+  orderedIndexes: (a: Omit<EntryAddress, "id">) =>
+    ["_ol", "_om", "_os"].map(
+      (kind) => `${token(a.orb, "orb")}.${kind}.${a.type}.${token(a.schema, "schema")}.>`,
+    ),
   /** Each new reference to `target` writes this subject. A concurrent deletion of `target` then gets a conflict. */
   referenceGuard: (orb: string, target: string) => `${token(orb, "orb")}._rc.${token(target, "entry")}`,
   /** A message that makes the broker reject a batch if some other subject has changed. Expires after a second. */
@@ -213,6 +218,10 @@ export const subjects = {
   formsMark: (orb: string, version: number) => `${token(orb, "orb")}._forms.${version}`,
   /** Marks that an import into this application is running. */
   importMark: (orb: string, revision: number) => `${token(orb, "orb")}._import.${revision}`,
+  /** Marks that a publication makes entries of a new schema. */
+  splitMark: (a: Omit<EntryAddress, "id">) =>
+    `${token(a.orb, "orb")}._split.${a.type}.${token(a.schema, "schema")}`,
+  splitMarks: (orb: string) => `${token(orb, "orb")}._split.>`,
   /** All messages of a change set. */
   changeOf: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.>`,
   /** The log of a change set: a whole record for each revision. Its last message is the set as it is. */

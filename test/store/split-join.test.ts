@@ -16,6 +16,7 @@ import { namedEntry } from "../../shared/entry/model/names.ts";
 import { schemaOf } from "../../shared/entry/model/resolve.ts";
 import { effective } from "../../shared/entry/model/snapshot.ts";
 import { createOrb } from "../../shared/orb/create.ts";
+import { eraseUnfinished } from "../../shared/orb/migrate/unfinished.ts";
 import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
@@ -388,6 +389,8 @@ it("shows no leftover entry of an interrupted publication in another schema of t
   expect(definition.compiled.schema("news", "person")).toBeUndefined();
   const failure = await failureOf(activate(orb, document(orb, [title, info], [person]), deps, true));
   expect(failure.message).toContain("an interrupted publication has made entries");
+  await activate(orb, document(orb, [title, info], [person]), later(), true);
+  await activate(orb, whole(orb), deps, true);
   await activate(orb, split(orb));
   expect((await shown(orb, await author(orb, id)))?.live).toEqual({ name: "Ann" });
 });
@@ -515,6 +518,87 @@ async function textsOf(orb: string): Promise<string> {
   const found = await store.scan(streams.orb(orb), logs, { fromSeq: 1, limit: 100, maxBytes: 2 ** 20 });
   return found.messages.map((message) => message.text()).join();
 }
+
+const people = (orb: string) => ({ orb, ...homeOf("CONTENT", "person") });
+/** Returns dependencies for a time at which every running publication looks interrupted. */
+const later = (on: TestDeps = deps): TestDeps => ({ ...on, clock: { now: () => Date.now() + 3_600_000 } });
+
+/** Returns all messages of the entries that objects became, and of their indexes. */
+async function leftOf(orb: string): Promise<string[]> {
+  const found = await store.scan(streams.orb(orb), `${orb}.>`, {
+    ...{ fromSeq: 1, limit: 1_000, maxBytes: 2 ** 21 },
+  });
+  const { type, schema } = people(orb);
+  // Ids stay in the list of the order of creation. The marks of erased entries expire.
+  const isOf = (subject: string) =>
+    subject.includes(`.${schema}.`) || subject.endsWith(`_split.${type}.${schema}`);
+  return found.messages
+    .filter(
+      (message) => isOf(message.subject) && message.size > 0 && message.header("Nats-TTL") === undefined,
+    )
+    .map(({ subject }) => subject);
+}
+const stoppedAt = async (step: number, work: (on: TestDeps) => Promise<unknown>): Promise<boolean> => {
+  try {
+    await work({ ...deps, store: stoppingStore(store, step) } as TestDeps);
+    return false;
+  } catch (error) {
+    if (!(error instanceof Stopped)) throw error;
+    return true;
+  }
+};
+
+it("erases what a publication has made that was interrupted at any of its steps", async () => {
+  for (const step of someSteps(16)) {
+    const orb = await fresh();
+    const id = await create(orb, { title: "A", info: { name: "Ann" } });
+    await create(orb, { info: { name: "Bo" } }, false);
+    const stopped = await stoppedAt(step, (on) => activate(orb, split(orb), on));
+    expect((await eraseUnfinished(deps, orb)).erased).toBe(false);
+    // The erasure may stop too.
+    if (step % 2 === 0) await stoppedAt(step % 11, (on) => eraseUnfinished(later(on), orb));
+    await eraseUnfinished(later(), orb);
+    const isPublished = JSON.stringify(await orbHead(deps, orb)).includes('"person"');
+    if (!isPublished) expect(await leftOf(orb), `step ${step}`).toEqual([]);
+    await activate(orb, split(orb));
+    expect((await shown(orb, await author(orb, id)))?.live).toEqual({ name: "Ann" });
+    await update(orb, id, { title: "B" });
+    expect((await eraseUnfinished(later(), orb)).erased).toBe(false);
+    expect((await shown(orb, await author(orb, id)))?.live).toEqual({ name: "Ann" });
+    if (!stopped) return;
+  }
+});
+
+it("lets a slow publication begin again that is taken for interrupted", async () => {
+  // What was purged just now keeps the new entries waiting for seconds, so there are few rounds.
+  for (const at of someSteps(24)) {
+    if (at >= 24) return;
+    const orb = await fresh();
+    const id = await create(orb, { info: { name: "Ann" } });
+    let erasing: Promise<unknown> | undefined;
+    const counted = countingStore(store, async (_call, index) => {
+      if (index < at) return;
+      erasing ??= eraseUnfinished(later(), orb);
+      await erasing;
+    });
+    await activate(orb, split(orb), { ...deps, store: counted.store } as TestDeps);
+    await eraseUnfinished(later(), orb);
+    expect((await shown(orb, await author(orb, id)))?.live, `call ${at}`).toEqual({ name: "Ann" });
+    await update(orb, id, { title: "B" });
+  }
+});
+
+it("erases at once what a refused publication has made", async () => {
+  const orb = await fresh();
+  for (const name of ["Ann", "Ann"]) await create(orb, { info: { name } });
+  const unique = document(
+    orb,
+    [title, reference(orb)],
+    [{ ...person, fields: [{ ...name, unique: true }, mail] }],
+  );
+  expect((await failureOf(activate(orb, unique))).code).toBe("incompatible_change");
+  expect(await leftOf(orb)).toEqual([]);
+});
 
 it("finishes a publication that crashed at any of its steps", async () => {
   for (const step of someSteps(4)) {

@@ -57,6 +57,7 @@ export {
   rewriteLive,
   type StoredLiveRecord,
   settleAwaited,
+  stopPublications,
   unlessReopened,
   wantedRecord,
 } from "./live-record.ts";

@@ -337,3 +337,28 @@ export async function repairFence(deps: Deps, orb: string, reopen = true): Promi
     if (!(error instanceof Conflict || error instanceof StreamMissing)) throw error;
   }
 }
+
+/**
+ * Makes all publications fail that have not been committed yet, and rejects what they still write. They begin again.
+ * @throws Conflict if other processes changed the definition first in every attempt
+ */
+export async function stopPublications(deps: Deps, orb: string): Promise<void> {
+  await retry(ON_CONFLICT, async () => {
+    await repairFence(deps, orb);
+    const [head, current] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
+    if (!exists(head) || current === null) return;
+    const { record } = current;
+    if (isAwaiting(head, record)) {
+      await settleAwaited(deps, orb, true);
+      throw new Conflict();
+    }
+    const wanted = await wantedRecord(deps, orb, head);
+    if (wanted !== null && record.revision < wanted.revision) throw new Conflict();
+    const now = await fenceNow(deps, orb, record.fence);
+    await deps.store.append(streams.platform, reopening(orb));
+    // A publication that was committed before this has blocked writes, which must stay so until it is active.
+    if ((await orbHead(deps, orb))?.seq !== head.seq) throw new Conflict();
+    const put = await replace(deps, current, { ...record, work: undefined }, { expect: now });
+    if (put === null) throw new Conflict();
+  });
+}

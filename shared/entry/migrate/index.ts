@@ -15,5 +15,5 @@ export {
   valuesStored,
 } from "./publishing.ts";
 export { type RekeyProgress, rekeyEntries } from "./rekey.ts";
-export { examineSplit, Split } from "./split.ts";
+export { eraseMade, examineSplit, Split } from "./split.ts";
 export type { StepOf } from "./steps.ts";

@@ -14,7 +14,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { inParallel } from "../../kernel/parallel.ts";
 import { scanPages } from "../../store/pages.ts";
-import { lastToken, subjects } from "../../store/subjects.ts";
+import { type Home, lastToken, subjects } from "../../store/subjects.ts";
 import {
   checkTargets,
   publishMessages,
@@ -37,6 +37,7 @@ import {
   parseKey,
   type StoredEntry,
   type StoredSnapshot,
+  schemaOf,
   storedInput,
   withNames,
   withStoredNames,
@@ -49,6 +50,7 @@ import {
   planNew,
   restoreEntry,
   retryOnConflict,
+  type Target,
   unpublishEntry,
   updateEntry,
 } from "../write/index.ts";
@@ -186,18 +188,26 @@ export class Split {
   /** Ids of all entries that splits have made for the new schema. */
   readonly #known: Set<string>;
 
-  /** @param known shared by all splits for the same new schema */
-  constructor(deps: Deps, place: StepOf, known: Set<string>) {
+  readonly #progress: () => Promise<void>;
+
+  /**
+   * @param known shared by all splits for the same new schema
+   * @param progress called again and again while entries are made
+   */
+  constructor(deps: Deps, place: StepOf, known: Set<string>, progress: () => Promise<void>) {
     this.#deps = deps;
     this.#place = place;
+    this.#progress = progress;
     this.#schemas = schemasOf(place, place.to);
     this.#known = known;
   }
 
   /** Makes the entries of all objects. @param by the definition to be, with the fence that writes expect now */
   async makeAll(by: OrbContext): Promise<void> {
-    for await (const page of scanEntries(this.#deps, by.orb, this.#place.home))
+    for await (const page of scanEntries(this.#deps, by.orb, this.#place.home)) {
+      await this.#progress();
       await inParallel(page, (entry) => this.#make(by, entry));
+    }
   }
 
   /**
@@ -217,7 +227,10 @@ export class Split {
     const purged = this.#compared ? [] : await this.#purged(by);
     this.#compared = true;
     const changed = changedEntries(this.#deps, by.orb, home, since, (id) => purged.push(id));
-    for await (const page of changed) await inParallel(page, (entry) => this.#make(by, entry));
+    for await (const page of changed) {
+      await this.#progress();
+      await inParallel(page, (entry) => this.#make(by, entry));
+    }
     await inParallel(purged, (id) => this.#erase(by, id));
   }
 
@@ -261,12 +274,8 @@ export class Split {
     return { orbId: orb, orb: by, id, schema: this.#schemas.target, renew: async () => by };
   }
 
-  async #remove(by: OrbContext, id: string, purge = false): Promise<void> {
-    try {
-      await deleteEntry(this.#deps, system, { ...this.#target(by, id), force: true, purge });
-    } catch (error) {
-      if (!(error instanceof AppError) || error.code !== "entry_not_found") throw error;
-    }
+  #remove(by: OrbContext, id: string, purge = false): Promise<void> {
+    return removeEntry(this.#deps, { ...this.#target(by, id), purge });
   }
 
   /** Creates an entry, or gives it the values that its object has now. */
@@ -320,6 +329,25 @@ export class Split {
     const write = gone === null ? plan : afterDeletion(plan, gone, deps.clock.now());
     await commit(deps, by, await withReservations(deps, by, schema, write), { atomic: true });
   }
+}
+
+async function removeEntry(deps: Deps, target: Target & { purge: boolean }): Promise<void> {
+  try {
+    await deleteEntry(deps, system, { ...target, force: true });
+  } catch (error) {
+    if (!(error instanceof AppError) || error.code !== "entry_not_found") throw error;
+  }
+}
+
+/**
+ * Erases all entries of a schema that was never published, with their history.
+ * @param by a definition that has the schema, with the fence that writes expect now
+ */
+export async function eraseMade(deps: Deps, by: OrbContext, home: Home): Promise<void> {
+  const schema = schemaOf(by.compiled, home);
+  const target = { orbId: by.orb, orb: by, schema, renew: async () => by };
+  for await (const page of changedEntries(deps, by.orb, home, 0))
+    await inParallel(page, ({ head }) => removeEntry(deps, { ...target, id: head.id, purge: true }));
 }
 
 /** Returns the write that creates an entry again, whose revisions follow those from before its deletion. */

@@ -29,8 +29,10 @@ export async function enforce(
 ): Promise<EntryWork> {
   requireAccepted(plan.impact);
   const { claims, work, needed } = plan;
-  for (const step of plan.steps) await step.all(current.fence);
-  for (const step of plan.steps) await step.clean?.(current.fence);
+  await orWithdraw(deps, plan, async () => {
+    for (const step of plan.steps) await step.all(current.fence);
+    for (const step of plan.steps) await step.clean?.(current.fence);
+  });
   if (claims.length === 0) return work;
   const fence = current.fence ?? (await liveRecord(deps, orb))?.record.fence;
   // The fence protects the new indexes only if it is that of the definition before.
@@ -55,6 +57,27 @@ export async function enforce(
     done.push({ ...home, since, first, roots });
   }
   return since === undefined ? work : { ...work, claims: done };
+}
+
+/** Does work of a publication. If that refuses it, erases what its steps have made. */
+export async function orWithdraw(
+  deps: Pick<Deps, "log">,
+  { steps }: Pick<Plan, "steps">,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof AppError && error.kind === "conflict") {
+      for (const step of steps)
+        await step.withdraw?.().catch((failure: unknown) =>
+          deps.log.warn("a refused publication has left entries, which are erased later", {
+            error: String(failure),
+          }),
+        );
+    }
+    throw error;
+  }
 }
 
 /**

@@ -258,6 +258,12 @@ function shown({
   return change;
 }
 
+/** Returns whether a definition is refused because of what an interrupted publication has left. */
+export const isObstructed = ({ impact }: Plan): boolean =>
+  impact.changes.some(
+    ({ code, severity, refused }) => code === "returned_schema" && severity === "dangerous" && refused,
+  );
+
 /** Rejects a definition of which a change is refused. */
 export function requireAccepted(impact: Impact): void {
   const refused = impact.changes.filter((change) => change.refused);
@@ -362,7 +368,7 @@ async function returning(
 
 /**
  * Returns the new schemas that must not have entries: an interrupted publication that makes entries of objects leaves
- * some, which nobody was to see under this definition.
+ * some, which nobody must see under this definition.
  */
 function leftBehind(
   [before, after]: readonly [CompiledOrb, CompiledOrb],
@@ -378,7 +384,7 @@ function leftBehind(
   return [...after.byHome.values()].flatMap(({ module, id: schema, home }): PlacedChange[] => {
     const moduleType = document.modules.find(({ id }) => id === module)?.type;
     if (moduleType === undefined || known.has(homeKey(home))) return [];
-    const message = `Schema ${module}/${schema} is new, but an interrupted publication has made entries of objects for it. Publish that document to finish it, or use another id.`;
+    const message = `Schema ${module}/${schema} is new, but an interrupted publication has made entries of objects for it. They are erased a minute after the interruption. Try again then, publish that document to finish it, or use another id.`;
     return [
       { ...{ module, moduleType, schema, home }, severity: "dangerous", code: "returned_schema", message },
     ];

@@ -1,8 +1,9 @@
-export { enforce } from "./enforce.ts";
+export { enforce, orWithdraw } from "./enforce.ts";
 export { type Before, beforeJudging, type Closed, catchUp, close, reopen, stateNow } from "./gate.ts";
 export {
   type Definition,
   type Impact,
+  isObstructed,
   namesFor,
   type Plan,
   planChange,
@@ -16,3 +17,4 @@ export {
   reconcileAll,
   reconcileOrb,
 } from "./reconcile.ts";
+export { eraseUnfinished } from "./unfinished.ts";

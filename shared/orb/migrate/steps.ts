@@ -1,25 +1,16 @@
 /** Moves values between the entries of two schemas before a new definition is active: splits and joins. */
 import type { Step } from "../../definition/changes.ts";
-import { compileOrb } from "../../definition/compile.ts";
-import { homeKey, homeOf, type OrbDocument } from "../../definition/document/index.ts";
+import { homeKey, homeOf } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
-import type { StoredNames } from "../../definition/names/index.ts";
 import type { Retired } from "../../definition/retired.ts";
 import type { Deps } from "../../deps.ts";
 import { examineSplit, Join, type LossyEntries, Split, type StepOf } from "../../entry/migrate/index.ts";
-import type { OrbContext } from "../../entry/model/index.ts";
 import { AppError } from "../../kernel/errors.ts";
 import { indexBytes } from "../../store/budget.ts";
 import { nullIfMissing, scanPages } from "../../store/pages.ts";
 import { type Home, streams, subjects } from "../../store/subjects.ts";
 import { Conflict } from "../../store/types.ts";
-
-interface Definition {
-  /** Missing if the definition is not published yet. */
-  revision?: number;
-  document: OrbDocument;
-  names: StoredNames | undefined;
-}
+import { contextOf, type Definition, SplitMark } from "./unfinished.ts";
 
 /** A change that may move values between the entries of two schemas. */
 interface StepChange {
@@ -41,19 +32,11 @@ export interface Stepping {
   clean?(fence: Fence | undefined): Promise<void>;
   /** Does it for the entries that were written after a sequence number. */
   changed(fence: Fence | undefined, since: number): Promise<void>;
+  /** Returns whether no other process has taken the publication for interrupted. */
+  isOwn?(): Promise<boolean>;
+  /** Erases what the step has made, because the publication is refused. */
+  withdraw?(): Promise<void>;
 }
-
-/** Returns a definition for writes that call no hooks. */
-function contextOf(orb: string, { document, names, revision }: Definition): OrbContext {
-  const { hooks: _, ...quiet } = document;
-  return { orb, revision: revision ?? UNNUMBERED, compiled: compileOrb(quiet, names) };
-}
-
-/**
- * Revision of a definition that is not published yet, and that another document may get. So the index keys of the new
- * entries count as those of an earlier definition.
- */
-const UNNUMBERED = 0;
 
 /**
  * Finds what the steps of a publication do, and refuses those that would lose something. A removal of a schema is no
@@ -69,7 +52,7 @@ export async function examineSteps(
   const steps: Stepping[] = [];
   if (changes.every(({ step }) => step === undefined)) return steps;
   const { retired } = definitions;
-  const made = new Map<string, Set<string>>();
+  const made = new Map<string, MadeEntries>();
   const [from, to] = [contextOf(orb, definitions.from), contextOf(orb, definitions.to)];
   for (const change of changes) {
     const { step, home } = change;
@@ -82,7 +65,7 @@ export async function examineSteps(
     }
     const stepping =
       step.kind === "split"
-        ? await planSplit(deps, place, change, { made, retired })
+        ? await planSplit(deps, place, change, { made, retired, definition: definitions.to })
         : await planJoin(deps, place, change, changes);
     steps.push({
       ...stepping,
@@ -95,15 +78,26 @@ export async function examineSteps(
   return steps;
 }
 
+/** The entries that the splits of a publication make for a schema. */
+interface MadeEntries {
+  ids: Set<string>;
+  /** Undefined if the schema had entries before. */
+  mark: SplitMark | undefined;
+}
+
 /**
- * @param made for each schema, the ids of the entries that the splits of this publication make
+ * @param made for each schema, the entries that the splits of this publication make
  * @param retired removed schemas that had entries
  */
 async function planSplit(
   deps: Deps,
   place: StepOf,
   change: StepChange,
-  { made, retired }: { made: Map<string, Set<string>>; retired: readonly Retired[] },
+  {
+    made,
+    retired,
+    definition,
+  }: { made: Map<string, MadeEntries>; retired: readonly Retired[]; definition: Definition },
 ): Promise<Stepping> {
   const { makes, lossy } = await examineSplit(deps, place);
   change.makes = makes;
@@ -111,13 +105,26 @@ async function planSplit(
   refuse(change, lossy);
   const target = homeKey(place.step.target);
   const isNew = !retired.some((one) => one.whole && homeKey(homeOf(one.moduleType, one.schema)) === target);
-  const known = made.get(target) ?? new Set();
-  made.set(target, known);
-  const split = new Split(deps, place, known);
+  const first = {
+    ids: new Set<string>(),
+    mark: isNew ? new SplitMark(deps, place.to.orb, place.step.target, definition) : undefined,
+  };
+  const { ids, mark } = made.get(target) ?? first;
+  made.set(target, { ids, mark });
+  const split = new Split(deps, place, ids, async () => mark?.renew());
   const by = (fence: Fence | undefined) => ({ ...place.to, fence });
   return {
-    all: (fence) => again(split.makeAll(by(fence))),
-    ...(isNew ? { clean: (fence) => again(split.removeOthers(by(fence))) } : {}),
+    async all(fence) {
+      await mark?.begin();
+      await again(split.makeAll(by(fence)));
+    },
+    ...(mark === undefined
+      ? {}
+      : {
+          clean: (fence) => again(split.removeOthers(by(fence))),
+          isOwn: () => mark.isOwn(),
+          withdraw: () => mark.withdraw(),
+        }),
     changed: (fence, since) => again(split.makeChanged(by(fence), since)),
   };
 }
