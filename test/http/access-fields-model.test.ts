@@ -2,9 +2,9 @@
 import { expect, test } from "vitest";
 import { adminToken, call, type SignedIn, user } from "../support/auth.ts";
 import { sharedPlatform } from "../support/platform.ts";
-import { testRandom } from "../support/random.ts";
+import { rounds, testRandom } from "../support/random.ts";
 
-const ROUNDS = 250;
+const ROUNDS = rounds(100);
 const NAMES = ["a", "b", "c", "d"] as const;
 const CALLERS = ["public", "user", "own", "admin", "owner", "red", "blue"] as const;
 const ROLES = [

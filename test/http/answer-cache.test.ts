@@ -240,7 +240,7 @@ test("never returns a value older than an acknowledged write", async () => {
   let writing = true;
   const { given } = host.answers();
   const writer = (async () => {
-    for (let n = 1; n <= 60; n++) {
+    for (let n = 1; n <= 25; n++) {
       const body = { values: { title: { en: String(n) }, size: n } };
       expect((await call(near, "PUT", `${one}?publish=true`, { token, body })).status).toBe(200);
       acknowledged = n;

@@ -3,14 +3,14 @@ import { expect, test } from "vitest";
 import { kvSubject } from "../../shared/store/subjects.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { serveBeside } from "../support/near.ts";
-import { startPlatform } from "../support/platform.ts";
+import { sharedPlatform } from "../support/platform.ts";
 
 const shop = JSON.parse(readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8"));
 const SCRAPE = "a-token-for-scraping";
+const platform = await sharedPlatform({ env: { METRICS_TOKEN: SCRAPE } });
 const LINE = /^(# (HELP|TYPE) [a-z_]+ .+|[a-z_]+(\{[a-z_]+="[^"]*"(,[a-z_]+="[^"]*")*\})? [0-9.e+-]+)$/;
 
 test("serves metrics to platform admins and the scrape token, and logs requests without values or tokens", async () => {
-  await using platform = await startPlatform({ env: { METRICS_TOKEN: SCRAPE } });
   const token = await adminToken(platform);
   await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body: shop });
   for (const slug of ["chairs", "tables"]) {
@@ -140,23 +140,7 @@ test("serves metrics to platform admins and the scrape token, and logs requests 
   }
 });
 
-test("lists at most 1,000 damaged definitions in the metrics", async () => {
-  await using platform = await startPlatform({ env: { METRICS_TOKEN: SCRAPE } });
-  const store = platform.operatorStore();
-  const damaged = Array.from({ length: 1_010 }, (_, i) => ({
-    subject: kvSubject("orbs", `damaged-${i}`),
-    data: "{ not json",
-  }));
-  await store.pipeline("KV_orbs", damaged);
-  const answer = await fetch(`${platform.url}/api/metrics`, {
-    headers: { authorization: `Bearer ${SCRAPE}` },
-  });
-  const lines = (await answer.text()).split("\n");
-  expect(lines.filter((line) => line.startsWith("platform_orb_damaged{"))).toHaveLength(1_000);
-});
-
 test("health reports versions, and its live probe answers without the broker", async () => {
-  await using platform = await startPlatform();
   const ready = await call(platform, "GET", "/api/health");
   expect([ready.status, ready.body]).toEqual([
     200,
@@ -174,4 +158,18 @@ test("health reports versions, and its live probe answers without the broker", a
   await Promise.all(platform.brokers.map((broker) => broker.resume()));
   const back = async () => (await call(platform, "GET", "/api/openapi")).status;
   await expect.poll(back).toBe(200);
+});
+
+test("lists at most 1,000 damaged definitions in the metrics", async () => {
+  const store = platform.operatorStore();
+  const damaged = Array.from({ length: 1_010 }, (_, i) => ({
+    subject: kvSubject("orbs", `damaged-${i}`),
+    data: "{ not json",
+  }));
+  await store.pipeline("KV_orbs", damaged);
+  const answer = await fetch(`${platform.url}/api/metrics`, {
+    headers: { authorization: `Bearer ${SCRAPE}` },
+  });
+  const lines = (await answer.text()).split("\n");
+  expect(lines.filter((line) => line.startsWith("platform_orb_damaged{"))).toHaveLength(1_000);
 });

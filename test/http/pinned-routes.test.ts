@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call as request } from "../support/auth.ts";
 import { FIRST, SECOND, VALUES } from "../support/pinned-orbs.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
-import { testRandom } from "../support/random.ts";
+import { rounds, testRandom } from "../support/random.ts";
 
 const ORB = "pinned-routes";
 const OLD = `/api/${ORB}/catalog/product`;
@@ -252,7 +252,7 @@ test("every route writes the same values, and refuses the same", async () => {
       return "written";
     },
   ];
-  for (let round = 0; round < 12; round++) {
+  for (let round = 0; round < rounds(5); round++) {
     const [one, other] = [await make(PLAIN), await make(PLAIN)];
     for (let step = 0; step < 4; step++) {
       const [between, values, route] = [live(), change(), pick(routes)];

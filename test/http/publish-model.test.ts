@@ -6,7 +6,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { mergePatch } from "../../shared/kernel/json.ts";
 import { adminToken, call, user } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
-import { type Random, testRandom } from "../support/random.ts";
+import { type Random, rounds, testRandom } from "../support/random.ts";
 
 const ORB = "publishing";
 const document = {
@@ -195,14 +195,14 @@ const STEPS: Record<string, Step> = {
 };
 
 describe("of random steps", () => {
-  test.each([1, 2, 3, 4])("the live revision contains only what requests named (%i)", async () => {
+  test.each([1, 2])("the live revision contains only what requests named (%i)", async () => {
     const random = testRandom();
     const first = { a: `x${++count}`, slug: `x${++count}`, title: { en: "T", de: "U" }, price: { US: 1 } };
     const { id } = await send("POST", `${base}?publish=${random.pick(["true", "false"])}`, { values: first });
     const isLive = (await call(platform, "GET", `${base}/${id}`)).status === 200;
     let state: Stored = { newest: first, live: isLive ? first : undefined };
     const trail: string[] = [];
-    for (let step = 0; step < 40; step++) {
+    for (let step = 0; step < rounds(40); step++) {
       const [name, run] = random.pick(Object.entries(STEPS));
       trail.push(name);
       state = await run(id, random, state);

@@ -21,7 +21,7 @@ import { reconcileAll } from "../../shared/orb/migrate/index.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, callerIn, fileDeps, type TestDeps } from "../support/entries.ts";
-import { type Random, testRandom } from "../support/random.ts";
+import { type Random, rounds, testRandom } from "../support/random.ts";
 
 const { deps, store } = await fileDeps();
 const later: TestDeps = { ...deps, clock: { now: () => deps.clock.now() + 60_000 } };
@@ -241,7 +241,7 @@ async function act(model: Model, random: Random): Promise<void> {
   return publish(model, id, random.below(2) === 0 ? undefined : random.below(40));
 }
 
-const RUNS = 6;
+const RUNS = rounds(3);
 const ACTS = 45;
 
 it("equals a model of sets with definitions, with crashes", async () => {

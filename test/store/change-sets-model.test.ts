@@ -18,7 +18,7 @@ import {
 } from "../../shared/entry/index.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { admin, callerIn, fileOrb, storedValues } from "../support/entries.ts";
-import { type Random, testRandom } from "../support/random.ts";
+import { type Random, rounds, testRandom } from "../support/random.ts";
 
 const NAMES = ["a", "b", "c"] as const;
 const { deps, orb } = await fileOrb({
@@ -456,7 +456,7 @@ it("are as the model says, whatever clients do one after the other", async () =>
   const random = testRandom();
   const model: Model = { entries: new Map(), sets: new Map() };
   const log: string[] = [];
-  for (let step = 0; step < 260; step++) {
+  for (let step = 0; step < rounds(130); step++) {
     const kind = random.below(12);
     const open = [...model.sets].flatMap(([id, { state }]) => (state === "OPEN" ? [id] : []));
     if (model.entries.size < 3 || (kind === 0 && model.entries.size < 9))
@@ -485,7 +485,7 @@ it("are as the model says, whatever clients do one after the other", async () =>
 
 it("are as if two clients at the same moment had come one after the other", async () => {
   const random = testRandom();
-  for (let round = 0; round < 40; round++) {
+  for (let round = 0; round < rounds(20); round++) {
     const model: Model = { entries: new Map(), sets: new Map() };
     for (let made = 0; made < 2; made++) await creating(model, random, undefined);
     const read = async () => ({ hash: "", entries: 0, schemas: [], authors: [] });

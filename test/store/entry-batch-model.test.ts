@@ -10,7 +10,7 @@ import { streams, subjects } from "../../shared/store/subjects.ts";
 import { verifyAll } from "../../shared/verify/verify.ts";
 import { Stopped, stoppingStore } from "../support/counting.ts";
 import { admin, fileDeps, storedValues, type TestDeps } from "../support/entries.ts";
-import { type Random, testRandom } from "../support/random.ts";
+import { type Random, rounds, testRandom } from "../support/random.ts";
 
 const { broker, deps, store } = await fileDeps();
 // Another process takes no turns with this one.
@@ -224,7 +224,7 @@ it("lead to the entries of a model, and leave no contradiction behind", { timeou
   let state: State = new Map();
   const met = new Set<string>();
   let accepted = 0;
-  for (let round = 0; round < 250; round++) {
+  for (let round = 0; round < rounds(100); round++) {
     const ids = [...state.keys()];
     const [one, two] = [stepsFor(random, ids), stepsFor(random, ids)];
     const way = random.below(3);

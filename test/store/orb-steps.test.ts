@@ -16,6 +16,7 @@ import { buckets, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { type Counted, countingStore } from "../support/counting.ts";
 import { admin, failureOf, fileDeps, type TestDeps } from "../support/entries.ts";
+import { rounds } from "../support/random.ts";
 import { document, steppedOrbs } from "../support/stepped-orbs.ts";
 
 const { deps, store } = await fileDeps();
@@ -195,7 +196,7 @@ describe("crash before every step", () => {
 
 test("a recreated stream is empty, however soon after its deletion", async () => {
   // The broker removes files in the background. A stream of the same name that is deleted meanwhile stays on disk.
-  for (let round = 0; round < 120; round++) {
+  for (let round = 0; round < rounds(40); round++) {
     const name = streams.orb("anew");
     await store.createStream(orbStreamConfig("anew", 1));
     const { messages } = (await store.streamInfo(name))?.state ?? { messages: -1 };

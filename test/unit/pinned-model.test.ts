@@ -18,7 +18,7 @@ import { counterpartOf, isSameField } from "../../shared/entry/pinned/fields.ts"
 import { shownAsOld } from "../../shared/entry/pinned/values.ts";
 import { ShapeRefusal, shapedValues } from "../../shared/entry/pinned/write.ts";
 import { equal } from "../../shared/kernel/json.ts";
-import { testSeed } from "../support/random.ts";
+import { rounds, testSeed } from "../support/random.ts";
 
 type Field = {
   name: string;
@@ -428,7 +428,7 @@ test("a write in an earlier shape loses nothing, and each shape reads back what 
         counts.written++;
       }
     }),
-    { numRuns: 400, seed: testSeed() },
+    { numRuns: rounds(150), seed: testSeed() },
   );
   expect(counts.written).toBeGreaterThan(100);
   expect(counts.changes).toBeGreaterThan(100);

@@ -13,7 +13,7 @@ import { textOf } from "../../shared/rows/row.ts";
 import { cellsOfHead, openTable, rowOf } from "../../shared/rows/table.ts";
 import { decodeUtf8 } from "../../shared/rows/utf8.ts";
 import { entryCells, entryValues, headLine, type StoredEntry, tableLine } from "../../shared/rows/write.ts";
-import { testSeed } from "../support/random.ts";
+import { rounds, testSeed } from "../support/random.ts";
 import { TRICKY_TEXTS } from "../support/texts.ts";
 
 const places = { languages: ["en", "de"], markets: ["US", "EU"] };
@@ -175,7 +175,7 @@ describe("round trips", () => {
         entries.map((one) => essence(fields, one)),
       );
     });
-    await fc.assert(property, { seed: testSeed(), numRuns: 300 });
+    await fc.assert(property, { seed: testSeed(), numRuns: rounds(150) });
   });
 
   test("JSON Lines come back exactly", async () => {
@@ -186,7 +186,7 @@ describe("round trips", () => {
         entries.map((one) => essence(fields, one)),
       );
     });
-    await fc.assert(property, { seed: testSeed(), numRuns: 300 });
+    await fc.assert(property, { seed: testSeed(), numRuns: rounds(150) });
   });
 
   test("no cell of a text begins a formula", () => {
@@ -195,7 +195,7 @@ describe("round trips", () => {
       expect(cell).not.toMatch(/^[=+\-@\t\r\n＝＋－＠]/);
       expect(fromCell({ name: "f", type: "string" }, cell)).toEqual({ json: JSON.stringify(value) });
     });
-    fc.assert(property, { seed: testSeed(), numRuns: 1_000 });
+    fc.assert(property, { seed: testSeed(), numRuns: rounds(400) });
   });
 });
 
