@@ -3,7 +3,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { call, user } from "../support/auth.ts";
 import { fileAdmin } from "../support/file-admin.ts";
 
-const { platform, as } = await fileAdmin();
+const { platform, token, as } = await fileAdmin();
 const ORB = "searched";
 const path = `/api/${ORB}/search`;
 /** Sends a request, without credentials if there is no token. */
@@ -127,6 +127,23 @@ describe("A search of all schemas", () => {
     expect(paged).toEqual(idsOf(whole));
     const foreign = await ask(`${path}?q=walrus${cursor}`);
     expect(foreign).toMatchObject({ status: 400, body: { code: "invalid_cursor" } });
+  });
+
+  test("compares the titles of the newest 500 entries, and says if there are more", async () => {
+    const lines = Array.from({ length: 600 }, (_, at) =>
+      JSON.stringify({ module: "news", schema: "author", values: { name: `Beaver ${at}` } }),
+    );
+    const bulk = `${platform.origin}/api/admin/orbs/${ORB}/entries/bulk?publish=true`;
+    const headers = { authorization: `Bearer ${token}`, "content-type": "application/x-ndjson" };
+    const answer = await fetch(bulk, { method: "POST", headers, body: lines.join("\n") });
+    expect(await answer.text()).toContain('"created":600');
+    const titles = async (q: string) => {
+      const { items, complete } = await find(q);
+      return [items.map(({ title }) => title), complete];
+    };
+    expect(await titles("beaver 101")).toEqual([["Beaver 101"], false]);
+    expect(await titles("beaver 99")).toEqual([[], false]);
+    expect((await find("beaver", { more: "&limit=50" })).items).toHaveLength(50);
   });
 
   test("shows nothing that the caller may not read", async () => {

@@ -11,6 +11,7 @@ import {
   BY_CREATION,
   type Collection,
   type ListQuery,
+  PAGE_SIZE,
   positionIn,
   rankedPlan,
   rankOf,
@@ -94,7 +95,7 @@ export function titleFieldOf(fields: CompiledSchema["fields"]): CompiledField | 
 }
 
 const EVERYTHING: ListQuery = {
-  limit: NEWEST_COMPARED,
+  limit: PAGE_SIZE.max,
   cursor: undefined,
   conditions: [],
   sort: [{ ...BY_CREATION, descending: true }],
@@ -136,15 +137,31 @@ export async function readFound<T>(deps: Deps, list: Collection<T>, query: FindQ
     ? await rankedPlan(deps, list, asked, search, after && positionOf(after))
     : undefined;
   if (plan === undefined) {
-    const page = await readListPage(deps, () => list, EVERYTHING);
-    const found = await ranked(list, query, page.items);
-    return { found, until: undefined, complete: page.nextCursor === null };
+    const { items, complete } = await newestOf(deps, list);
+    return { found: await ranked(list, query, items), until: undefined, complete };
   }
   const { items, nextCursor } = await wholePage(deps, plan.list, plan.query, plan.steps, WITHIN, {
     repeats: true,
   });
   const until = nextCursor === null ? undefined : rankAt(await positionIn(deps, nextCursor, WITHIN));
   return { found: await ranked(list, query, items), until, complete: true };
+}
+
+/** Entries of a page of {@link newestOf}. More would not fit into one request to the broker with their live copies. */
+const PAGE = 250;
+
+/** Reads the newest entries of a list. @returns whether it has no others */
+async function newestOf<T>(deps: Deps, list: Collection<T>): Promise<{ items: T[]; complete: boolean }> {
+  const items: T[] = [];
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(PAGE, NEWEST_COMPARED - items.length);
+    const page = await readListPage(deps, () => list, { ...EVERYTHING, limit, cursor });
+    items.push(...page.items);
+    if (page.nextCursor === null) return { items, complete: true };
+    cursor = page.nextCursor;
+  } while (items.length < NEWEST_COMPARED && !list.budget.over);
+  return { items, complete: false };
 }
 
 async function byId<T>(

@@ -9,7 +9,7 @@ import type { Values } from "../../definition/validate.ts";
 import { leavesOf, leavesWith, type ReadField } from "../../definition/walk.ts";
 import type { Deps } from "../../deps.ts";
 import { invalidParameters } from "../../kernel/errors.ts";
-import { ReadBudget } from "../../store/budget.ts";
+import { REQUEST_BYTES, REQUEST_WORK, ReadBudget } from "../../store/budget.ts";
 import { countOf, type SnippetPart, snippetOf } from "../../texts/snippets.ts";
 import { wordsFor } from "../../texts/words.ts";
 import type { ListedEntry } from "../index/index.ts";
@@ -160,6 +160,12 @@ async function each<S, R>(sources: readonly S[], read: (source: S) => Promise<R>
   return results;
 }
 
+/** Returns whether a search has read or compared as much as one list may. */
+function isSpent(budgets: readonly ReadBudget[]): boolean {
+  const sum = (of: (budget: ReadBudget) => number) => budgets.reduce((all, budget) => all + of(budget), 0);
+  return sum(({ spent }) => spent) >= REQUEST_BYTES || sum(({ worked }) => worked) >= REQUEST_WORK;
+}
+
 function requireText(text: string): void {
   if ([...text].length <= QUERY_LIMITS.search) return;
   const message = `must have at most ${QUERY_LIMITS.search} characters`;
@@ -178,16 +184,19 @@ async function searchSources<T>(
   const id = MADE_ID.test(text.trim()) ? text.trim() : undefined;
   if (words.length === 0) return { items: [], nextCursor: null, complete: true };
   const sources = all.slice(0, SEARCH_LIMITS.schemas);
-  // One budget for all schemas: a search of many reads no more than a list.
-  const budget = new ReadBudget();
+  const budgets: ReadBudget[] = [];
   const looks = sources.flatMap((source): (Look & { source: Source<T> })[] => {
     // An id needs no fields.
     if (id !== undefined) return [{ source, indexed: false, fields: [] }];
     return looksIn(source.comparable).map((look) => ({ ...look, source }));
   });
-  // Those with an index read little, so they come before the others have spent the budget.
+  // Those with an index read little, so they come before the others have read much.
   looks.sort((a, b) => Number(b.indexed) - Number(a.indexed));
   const read = await each(looks, async ({ source, fields, ...look }) => {
+    if (isSpent(budgets)) return { found: [], until: undefined, complete: false };
+    // Each list measures its entries, to read no more at once than fit.
+    const budget = new ReadBudget();
+    budgets.push(budget);
     const list = source.open(deps, budget);
     const page = await find(deps, list, { ...look, search: { words, fields }, id, limit, after });
     return { ...page, found: page.found.map((one) => ({ ...one, source, fields, list })) };
