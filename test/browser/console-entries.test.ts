@@ -283,6 +283,39 @@ test("finds what is missing in a language, and sets a value in many entries at o
   await page.getByRole("link", { name: "Book 30" }).waitFor();
 });
 
+test("shows a list as a board whose cards change their value, and as a calendar", async () => {
+  const page = await console.open(LIST);
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+  await page.getByLabel("Layout").selectOption("Board by Genre");
+  const column = (name: string) => page.getByRole("region", { name, exact: true });
+  const card = (name: string, title: string) => column(name).getByRole("link", { name: title });
+  await card("novel", "Book 01").waitFor();
+  await inspect(page, "table-board");
+  await page.getByLabel("Genre of Book 01").selectOption("science");
+  await page.getByText("Book 01 is now in science.").waitFor();
+  await card("science", "Book 01").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await card("novel", "Book 01").waitFor();
+  await card("novel", "Book 04").dragTo(column("poetry"));
+  await card("poetry", "Book 04").waitFor();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await card("novel", "Book 04").waitFor();
+  expect(page.url()).toContain("layout=board:genre");
+  await page.getByLabel("Layout").selectOption("Calendar by Created");
+  await page.getByRole("button", { name: "This month" }).click();
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+  await inspect(page, "table-calendar");
+  await page.getByRole("button", { name: "Month before" }).click();
+  await page.getByText("No entries in this month.").waitFor();
+  await page.setViewportSize(PHONE);
+  await page.getByRole("button", { name: "Month after" }).click();
+  await page.getByRole("link", { name: "Book 30" }).waitFor();
+  await inspect(page, "table-calendar-phone");
+  await page.getByLabel("Layout").selectOption("Board by Genre");
+  await card("novel", "Book 01").waitFor();
+  await inspect(page, "table-board-phone");
+});
+
 test("exports what matches", async () => {
   const page = await console.open(`${LIST}?filter[genre][eq]=novel`);
   await page.getByText("of 10").waitFor();

@@ -150,6 +150,13 @@ test("a form takes a file from the library, and the panel of the file leads back
     .waitFor();
   await dialog(page).getByRole("link", { name: "Matinee" }).click();
   await page.getByRole("heading", { level: 1, name: "Matinee" }).waitFor();
+
+  await page.goto(`${console.platform.origin}/console${POSTERS}`);
+  await page.getByLabel("Layout").selectOption("Cards");
+  const card = page.getByRole("listitem").filter({ has: page.getByRole("link", { name: "Matinee" }) });
+  await expect.poll(() => card.locator("img").evaluate((one) => Reflect.get(one, "naturalWidth"))).toBe(60);
+  await page.evaluate('document.documentElement.dir = "rtl"');
+  await inspect(page, "table-cards");
 });
 
 test("a file is replaced in all entries, and an unused one is deleted", async () => {

@@ -3,7 +3,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { useLocation, useSearch } from "wouter-preact";
 import { type EntryPlace, listEntries } from "../../api/entries.ts";
 import { sessionEnded } from "../../api/http.ts";
-import type { FieldModel, OrbModel, SchemaModel } from "../../model/orb.ts";
+import type { FieldModel, OrbModel, Scalar, SchemaModel } from "../../model/orb.ts";
 import { codeLink } from "../../shell/nav.ts";
 import { refresh } from "../../state/cache.ts";
 import { setsKey } from "../../state/change.ts";
@@ -12,6 +12,8 @@ import { leaveFreely } from "../../state/leave.ts";
 import { useLoad } from "../../state/load.ts";
 import { useCaller } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
+import { ProblemBox } from "../../ui/problem.tsx";
+import { Loading } from "../../ui/states.tsx";
 import { complain, say } from "../../ui/toast.tsx";
 import { AddDialog, hasDraft } from "../add.tsx";
 import type { Rights } from "./bulk/bulk.ts";
@@ -20,12 +22,14 @@ import { ExportDialog } from "./bulk/export-dialog.tsx";
 import { columnsOf } from "./columns.tsx";
 import { isServed, MOST, NO_NEWS, useFollow } from "./data/follow.ts";
 import { useChanges } from "./data/fresh.ts";
+import { type Layout, layoutsOf } from "./data/layout.ts";
 import { nameOf } from "./data/names.ts";
 import type { Rows } from "./data/rows.ts";
 import { readColumns, writeColumns } from "./data/stored.ts";
 import { listQuery, useRows } from "./data/use-rows.ts";
 import {
   defaultColumns,
+  type Filter,
   isNewestFirst,
   NEWEST,
   readView,
@@ -37,6 +41,7 @@ import {
 } from "./data/view.ts";
 import { Changes, Foot } from "./foot.tsx";
 import { Grid, type GridHandle, type Range } from "./grid.tsx";
+import type { FrameProps } from "./layouts/frame.tsx";
 import { useSelection } from "./selection.ts";
 import { Remedy, Slow } from "./slow.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -261,6 +266,24 @@ function Adding({
   );
 }
 
+type LayoutModule = typeof import("./layouts/frame.tsx");
+let loadedLayouts: LayoutModule | undefined;
+
+/** The list in another layout than the table. */
+function OtherLayout(props: FrameProps) {
+  const [module, setModule] = useState(loadedLayouts);
+  const [error, setError] = useState<unknown>();
+  useEffect(() => {
+    if (module !== undefined) return;
+    import("./layouts/frame.tsx").then((found) => {
+      loadedLayouts = found;
+      setModule(found);
+    }, setError);
+  }, [module]);
+  if (error !== undefined) return <ProblemBox error={error} retry={() => location.reload()} />;
+  return module === undefined ? <Loading /> : <module.LayoutFrame {...props} />;
+}
+
 type SetValueModule = typeof import("./set-value.tsx");
 
 /** Sets a value in the selected entries. */
@@ -356,6 +379,28 @@ function Dialogs({
   );
 }
 
+/** The entries, in the layout that the user has chosen. */
+function Shown({ layout, ...shown }: Parameters<typeof Frame>[0] & { layout: Layout | undefined }) {
+  const { listed, props, view, change } = shown;
+  const { place, schema, orb, rights, base } = props;
+  if (layout === undefined) return <Frame {...shown} />;
+  return (
+    <OtherLayout
+      {...{ layout, place, schema, orb, view }}
+      conditions={listed.conditions}
+      changes={rights.update}
+      linkOf={(id) => `${base}/${encodeURIComponent(id)}`}
+      onAll={(name, value) =>
+        change({ layout: undefined, filters: [...view.filters, filterFor(name, value)] })
+      }
+    />
+  );
+}
+
+/** Returns a filter for the entries that have a value, or none. */
+const filterFor = (name: string, value: Scalar | undefined): Filter =>
+  value === undefined ? { name, op: "null", value: "true" } : { name, op: "eq", value: String(value) };
+
 export function List(props: ListProps) {
   const { place, schema, orb, rights, base } = props;
   const { managed } = place;
@@ -369,6 +414,7 @@ export function List(props: ListProps) {
   const inSet = place.change !== undefined;
   const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useListCommands(listed, code);
+  const { layout } = (view.layout === undefined ? undefined : layoutsOf(schema).get(view.layout)) ?? {};
   const change = (part: Partial<View>, replace = false) => {
     // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
     if (["filters", "status", "search", "missing"].some((name) => name in part)) selection.clear();
@@ -401,9 +447,9 @@ export function List(props: ListProps) {
           clear={() => change({ filters: [], search: undefined, missing: undefined, status: undefined })}
         />
       ) : (
-        <Frame {...{ listed, props, view, columns, change }} />
+        <Shown {...{ listed, props, view, columns, change, layout }} />
       )}
-      {empty ? (
+      {empty || layout !== undefined ? (
         <Changes {...{ news, refresh }} />
       ) : (
         <Foot

@@ -1,8 +1,11 @@
+import { useMemo } from "preact/hooks";
 import type { Status } from "../../api/orbs.ts";
+import type { SchemaModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
 import { Button } from "../../ui/button.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { ColumnsMenu, VariantSwitch } from "./columns.tsx";
+import { layoutsOf } from "./data/layout.ts";
 import { STATUSES, type View } from "./data/view.ts";
 import { AddFilter, Chips, Search } from "./filter/chips.tsx";
 import type { FilterContext } from "./filter/filter-form.tsx";
@@ -27,6 +30,35 @@ function StateFilter({
       {STATUSES.map((status) => (
         <option key={status} value={status}>
           {t(`state.${status}`)}
+        </option>
+      ))}
+    </select>
+  );
+}
+
+/** Chooses the layout of the list. */
+function LayoutSwitch({
+  schema,
+  view: { layout },
+  onChange,
+}: {
+  schema: SchemaModel;
+  view: View;
+  onChange: (layout: string | undefined) => void;
+}) {
+  const layouts = useMemo(() => layoutsOf(schema), [schema]);
+  return (
+    <select
+      class="variant layout"
+      aria-label={t("table.layout")}
+      title={t("table.layout")}
+      value={layout !== undefined && layouts.has(layout) ? layout : ""}
+      onChange={({ currentTarget: { value } }) => onChange(value === "" ? undefined : value)}
+    >
+      <option value="">{t("table.asTable")}</option>
+      {[...layouts].map(([name, { label }]) => (
+        <option key={name} value={name} dir="auto">
+          {label}
         </option>
       ))}
     </select>
@@ -84,6 +116,7 @@ export function Toolbar({
         />
         <SaveView {...{ views, query, keep }} />
         <div class="tool-end">
+          <LayoutSwitch {...{ schema, view }} onChange={(layout) => change({ layout })} />
           <VariantSwitch {...{ schema, orb, view }} onChange={(part) => change(part)} />
           <ColumnsMenu {...{ schema }} names={columns} onChange={onColumns} />
           <span class="wide-only">

@@ -41,6 +41,8 @@ export interface View {
   /** Language and market of the shown values; undefined for the default. */
   locale: string | undefined;
   market: string | undefined;
+  /** Name of another layout than the table, as `layoutsOf` has it. */
+  layout: string | undefined;
   /** Names of the columns; undefined for the columns that the browser has stored, or the default columns. */
   columns: readonly string[] | undefined;
 }
@@ -65,6 +67,7 @@ export function readView(query: URLSearchParams): View {
     sort: query.get("sort") ?? NEWEST,
     locale: query.get("locale") ?? undefined,
     market: query.get("market") ?? undefined,
+    layout: query.get("layout") ?? undefined,
     columns: query.get("columns")?.split(",").filter(Boolean),
   };
 }
@@ -102,8 +105,10 @@ export function writeView(view: View): string {
     const value = view[name];
     if (value !== undefined) query.set(name, value);
   }
+  if (view.layout !== undefined) query.set("layout", view.layout);
   if (view.columns !== undefined) query.set("columns", view.columns.join(","));
-  return query.toString().replaceAll("%5B", "[").replaceAll("%5D", "]").replaceAll("%2C", ",");
+  const text = query.toString();
+  return text.replaceAll("%5B", "[").replaceAll("%5D", "]").replaceAll("%2C", ",").replaceAll("%3A", ":");
 }
 
 /** Returns the API parameters that select and sort the entries. */

@@ -1,0 +1,45 @@
+/** The layouts of a list beside the table: cards with images, boards by a value, and calendars by a date. */
+import { type FieldModel, labelOf, type SchemaModel } from "../../../model/orb.ts";
+import { t } from "../../../texts/t.ts";
+import { isTemporal, PROPERTIES } from "./view.ts";
+
+/** Maximum columns of a board. */
+const MOST_COLUMNS = 20;
+
+export interface Layout {
+  kind: "cards" | "board" | "calendar";
+  field: FieldModel;
+}
+
+const isPlain = ({ list, sensitive, translatable, marketSpecific }: FieldModel): boolean =>
+  list !== true && sensitive !== true && translatable !== true && marketSpecific !== true;
+
+/** Returns the field whose image stands for an entry. */
+export const imageOf = ({ fields }: SchemaModel): FieldModel | undefined =>
+  fields.find(
+    (field) =>
+      field.type === "file" &&
+      isPlain(field) &&
+      (field.accept === undefined || field.accept.some((type) => type.startsWith("image/"))),
+  );
+
+/** Returns the layouts that make sense for a schema, by their names in the address, with their labels. */
+export function layoutsOf(schema: SchemaModel): ReadonlyMap<string, { label: string; layout: Layout }> {
+  const layouts = new Map<string, { label: string; layout: Layout }>();
+  const image = imageOf(schema);
+  if (image !== undefined)
+    layouts.set("cards", { label: t("table.cards"), layout: { kind: "cards", field: image } });
+  for (const field of schema.fields)
+    if (field.enum !== undefined && field.enum.length <= MOST_COLUMNS && isPlain(field))
+      layouts.set(`board:${field.name}`, {
+        label: t("table.board", { field: labelOf(field) }),
+        layout: { kind: "board", field },
+      });
+  for (const field of [...schema.fields, ...PROPERTIES])
+    if (field.type !== "time" && isTemporal(field) && isPlain(field))
+      layouts.set(`calendar:${field.name}`, {
+        label: t("table.calendar", { field: labelOf(field) }),
+        layout: { kind: "calendar", field },
+      });
+  return layouts;
+}
