@@ -17,8 +17,9 @@ import { ProblemBox } from "../ui/problem.tsx";
 import { Time } from "../ui/time.tsx";
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
-/** Publications that are counted one by one. */
+/** Publications that are counted one by one, and pages of acts that are read for this. */
 const COUNTED = 100;
+const PAGES = 5;
 
 function Line({ icon, children }: { icon: IconName; children: ComponentChildren }) {
   return (
@@ -29,20 +30,34 @@ function Line({ icon, children }: { icon: IconName; children: ComponentChildren 
   );
 }
 
+/** Counts what was published in the last seven days. `exact` is false if there may be more. */
+async function countPublished(orb: string, signal: AbortSignal): Promise<{ count: number; exact: boolean }> {
+  const since = new Date(Date.now() - WEEK_MS).toISOString();
+  const query = {
+    "filter[kind]": "entry",
+    "filter[act]": "publish",
+    "filter[at][gte]": since,
+    limit: COUNTED,
+  };
+  let [count, cursor] = [0, ""];
+  for (let page = 0; page < PAGES && count < COUNTED; page++) {
+    const found = await listActivity(orb, cursor === "" ? query : { ...query, cursor }, signal);
+    count += found.items.length;
+    if (found.nextCursor === null) return { count, exact: true };
+    cursor = found.nextCursor;
+  }
+  return { count, exact: false };
+}
+
 /** How often entries were published in the last seven days. */
 function Published({ orb }: { orb: OrbModel }) {
-  const { data } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => {
-    const since = new Date(Date.now() - WEEK_MS).toISOString();
-    const query = { "filter[kind]": "entry", "filter[act]": "publish", "filter[at][gte]": since };
-    return listActivity(orb.id, { ...query, limit: COUNTED }, signal);
-  });
+  const { data } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => countPublished(orb.id, signal));
   if (data === undefined) return null;
-  const count = data.items.length;
+  const { count, exact } = data;
+  const text = exact ? "orb.publishedWeek" : count === 0 ? "orb.publishedUnknown" : "orb.publishedWeekMore";
   return (
     <Line icon="activity">
-      <Link to={`${orbLink(orb.id, "activity")}?kind=entry`}>
-        {t(data.nextCursor === null ? "orb.publishedWeek" : "orb.publishedWeekMore", { count })}
-      </Link>
+      <Link to={`${orbLink(orb.id, "activity")}?kind=entry`}>{t(text, { count })}</Link>
     </Line>
   );
 }
@@ -105,8 +120,8 @@ function Untranslated({ orb, language }: { orb: OrbModel; language: string }) {
   return (
     <Line icon="languages">
       {t("orb.missingIn", { language: languageName(language) })}{" "}
-      {isAsked ? null : (
-        <Button size="small" onClick={() => setAsked(true)}>
+      {data !== undefined || error !== undefined ? null : (
+        <Button size="small" busy={isAsked} onClick={() => setAsked(true)}>
           {t("orb.count")}
         </Button>
       )}
