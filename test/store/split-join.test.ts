@@ -639,48 +639,130 @@ it("finishes a publication that crashed at any of its steps", async () => {
   }
 });
 
+/** An object field that becomes a reference, and back. */
+interface Part {
+  source: string;
+  members: Field[];
+  list: boolean;
+  isSplit: boolean;
+}
+type Item = Record<string, unknown>;
+
+const MEMBERS: readonly Field[] = [
+  mail,
+  { name: "rank", type: "integer" },
+  { name: "price", type: "decimal", scale: 2 },
+  { name: "isNew", type: "boolean" },
+  { name: "since", type: "date" },
+  { name: "kind", type: "string", enum: ["x", "y"] },
+  { name: "tags", type: "string", list: true },
+  { name: "text", type: "string", translatable: true },
+  { name: "inner", type: "object", fields: [{ name: "deep", type: "string" }] },
+];
+const VALUES: Readonly<Record<string, (n: number) => unknown>> = {
+  name: (n) => `name ${n}`,
+  mail: (n) => `${n}@x`,
+  rank: (n) => n,
+  price: (n) => `${n}.50`,
+  isNew: (n) => n % 2 === 0,
+  since: (n) => `2026-01-${String(1 + (n % 28)).padStart(2, "0")}`,
+  kind: (n) => (n % 2 === 0 ? "x" : "y"),
+  tags: (n) => [`t${n}`, "t"],
+  text: (n) => ({ en: `en ${n}`, de: `de ${n}` }),
+  inner: (n) => ({ deep: `deep ${n}` }),
+};
+
 it("shows in each shape what was written in it, after random changes of the document", async () => {
   const random = testRandom();
-  for (let run = 0; run < rounds(3); run++) {
-    const list = random.below(2) === 0;
-    const orb = await fresh(list);
-    let isSplit = false;
-    const model = new Map<string, { title?: string; names: string[] }>();
-    for (let step = 0; step < 14; step++) {
+  for (let run = 0; run < rounds(4); run++) {
+    const orb = `split-${++number}`;
+    const parts = ["info", "more"].slice(0, 1 + random.below(2)).map(
+      (source): Part => ({
+        source,
+        members: [name, ...MEMBERS.filter(() => random.below(3) === 0)],
+        list: random.below(2) === 0,
+        isSplit: false,
+      }),
+    );
+    const listed = ({ list }: Part) => (list ? { list } : {});
+    const shape = () => ({
+      ...document(
+        orb,
+        [
+          title,
+          ...parts.map((part): Field => {
+            const { source, isSplit, members } = part;
+            if (!isSplit) return { name: source, type: "object", fields: members, ...listed(part) };
+            const ref = { type: "reference", ref: `${orb}/news/of-${source}`, from: { entry: source } };
+            return { name: `${source}Of`, ...ref, ...listed(part) };
+          }),
+        ],
+        parts.flatMap(({ source, isSplit, members }) =>
+          isSplit ? [{ id: `of-${source}`, fields: members }] : [],
+        ),
+      ),
+      languages: ["en", "de"],
+    });
+    const model = new Map<string, { title?: string; objects: Map<string, Item[]> }>();
+    let count = 0;
+    const item = ({ members }: Part): Item => {
+      const some = members.filter((one) => one === name || random.below(2) === 0);
+      return Object.fromEntries(some.map((one) => [one.name, VALUES[one.name]?.(++count)]));
+    };
+    const items = (part: Part) => Array.from({ length: part.list ? random.below(3) : 1 }, () => item(part));
+    // An update keeps the members of a single object that it does not name.
+    const given = ({ list, members }: Part, all: Item[]) =>
+      list ? all : { ...Object.fromEntries(members.map((one) => [one.name, null])), ...all[0] };
+    const shownIn = async (id: string) => {
+      const values = (await shown(orb, id))?.live ?? {};
+      const objects = await Promise.all(
+        parts.map(async ({ source, isSplit }) => {
+          if (!isSplit) return [source, [values[source] ?? []].flat()] as const;
+          const ids = [values[`${source}Of`] ?? []].flat().map(String);
+          return [source, await Promise.all(ids.map(async (one) => (await shown(orb, one))?.live))] as const;
+        }),
+      );
+      const bare = (one: object | undefined) =>
+        Object.entries(one ?? {}).filter(([key, value]) => key !== "_key" && value !== null);
+      return {
+        title: values.title,
+        objects: objects.map(([source, all]) => [
+          source,
+          all.map((one) => Object.fromEntries(bare(one as object | undefined))),
+        ]),
+      };
+    };
+    await createOrb(deps, admin, { document: shape(), publish: true });
+    for (let step = 0; step < 16; step++) {
       const act = random.below(5);
+      const part = random.pick(parts);
       const id = model.size === 0 ? undefined : random.pick([...model.keys()]);
+      const known = id === undefined ? undefined : model.get(id);
       if (act === 0) {
-        isSplit = !isSplit;
-        await activate(orb, isSplit ? split(orb, list) : whole(orb, list), deps, true);
-      } else if (act === 1 && !isSplit) {
-        const names = Array.from({ length: list ? random.below(3) : 1 }, (_, at) => `n${step}-${at}`);
-        const value = names.map((one) => ({ name: one }));
-        model.set(await create(orb, { info: list ? value : value[0] }), { names });
-      } else if (id !== undefined && act === 2) {
-        await update(orb, id, { title: `t${step}` });
-        (model.get(id) ?? { names: [] }).title = `t${step}`;
-      } else if (id !== undefined && !isSplit) {
-        const names = [`w${step}`];
-        await update(orb, id, { info: list ? [{ name: names[0] }] : { name: names[0] } });
-        model.set(id, { ...model.get(id), names });
-      } else if (id !== undefined) {
-        const ids = [(await shown(orb, id))?.live?.author ?? []].flat() as string[];
-        if (ids[0] === undefined) continue;
-        await update(orb, ids[0], { name: `e${step}` });
-        const known = model.get(id);
-        if (known !== undefined) known.names = [`e${step}`, ...known.names.slice(1)];
-      }
-      for (const [one, expected] of model) {
-        const values = (await shown(orb, one))?.live ?? {};
-        const objects = isSplit
-          ? await Promise.all(
-              ([values.author ?? []].flat() as string[]).map(async (each) => (await shown(orb, each))?.live),
-            )
-          : ([values.info ?? []].flat() as Record<string, unknown>[]);
-        expect({ title: values.title, names: objects.map((each) => each?.name) }).toEqual({
-          title: expected.title,
-          names: expected.names,
-        });
+        for (const one of parts) if (one === part || random.below(3) === 0) one.isSplit = !one.isSplit;
+        await activate(orb, shape(), deps, true);
+        for (const [one, { title, objects }] of model)
+          expect(await shownIn(one), `${run} ${step}`).toEqual({ title, objects: [...objects] });
+      } else if (act === 1 || id === undefined || known === undefined) {
+        const open = new Map(parts.map((one) => [one.source, one.isSplit ? [] : items(one)]));
+        const values = parts.flatMap((one) =>
+          one.isSplit ? [] : [[one.source, given(one, open.get(one.source) ?? [])] as const],
+        );
+        model.set(await create(orb, Object.fromEntries(values)), { objects: open });
+      } else if (act === 2) {
+        known.title = `t${step}`;
+        await update(orb, id, { title: known.title });
+      } else if (!part.isSplit) {
+        const all = items(part);
+        await update(orb, id, { [part.source]: given(part, all) });
+        known.objects.set(part.source, all);
+      } else {
+        const [first] = [(await shown(orb, id))?.live?.[`${part.source}Of`] ?? []].flat().map(String);
+        const [object] = known.objects.get(part.source) ?? [];
+        if (first === undefined || object === undefined) continue;
+        const changed = item(part);
+        await update(orb, first, changed);
+        Object.assign(object, changed);
       }
     }
   }
