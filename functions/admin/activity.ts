@@ -1,14 +1,15 @@
-/** What happened in an orb: the parameters and the response of the list. */
+/** Lists what happened in an orb, and its deleted entries: their parameters and responses. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
 import { ACTIVITY_LIMITS, listActivity, sourcesFor } from "../../shared/activity/activity.ts";
 import { ACTIVITY_KINDS } from "../../shared/activity/sources.ts";
+import { listTrash } from "../../shared/activity/trash.ts";
 import { STATUSES } from "../../shared/definition/document/index.ts";
-import { readPlaces, writePlaces } from "../http/cursors.ts";
+import { readCursor, readPlaces, writeCursor, writePlaces } from "../http/cursors.ts";
 import { parseQuery } from "../http/router.ts";
 import { Cursor, listOf, Moment, wholeNumber } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
-import { definition } from "./entry-schemas.ts";
+import { definition, EntrySchema } from "./entry-schemas.ts";
 
 const Account = z
   .object({
@@ -92,4 +93,31 @@ export async function activity(c: Context<AppEnv>): Promise<Response> {
   const before = readPlaces(list, query.cursor, sources.length);
   const { items, next } = await listActivity(deps, actor, context, { ...filter, limit: query.limit, before });
   return c.json({ items, nextCursor: writePlaces(list, next) }, 200);
+}
+
+const Deleted = EntrySchema.omit({ warnings: true })
+  .extend({
+    deletedAt: z.iso.datetime(),
+    deletedBy: Account,
+    deletedRevision: z.int().openapi({ description: "Number of the newest revision, for `If-Match`" }),
+  })
+  .openapi("DeletedEntry");
+
+export const TrashPage = listOf(Deleted).omit({ total: true }).openapi("Trash");
+
+/** Maximum entries of a page. */
+const MOST_DELETED = 50;
+
+export const TrashQuery = z.strictObject({
+  limit: wholeNumber(MOST_DELETED).default(20).openapi({ description: "Entries per page", default: 20 }),
+  cursor: Cursor,
+});
+
+/** Serves a page of the deleted entries. */
+export async function trash(c: Context<AppEnv>): Promise<Response> {
+  const { limit, cursor } = parseQuery(TrashQuery, c.req.queries());
+  const { deps, actor } = c.var;
+  const before = readCursor("trash", cursor);
+  const { items, next } = await listTrash(deps, actor, await definition(c), { limit, before });
+  return c.json({ items, nextCursor: writeCursor("trash", next) }, 200);
 }

@@ -38,6 +38,12 @@ export const ROUTES: readonly Route[] = [
     nav: { label: "nav.activity", icon: "activity" },
   },
   {
+    path: "/orbs/:orb/trash",
+    load: () => import("./trash/page.tsx"),
+    visible: forAdmins,
+    nav: { label: "nav.trash", icon: "trash" },
+  },
+  {
     path: "/orbs/:orb/people",
     load: () => import("./people/users.tsx"),
     visible: forManagers,

@@ -7,7 +7,7 @@
  */
 import { z } from "@hono/zod-openapi";
 import { archiveEntry, publishEntry, restoreEntry, unpublishEntry } from "../../shared/entry/index.ts";
-import { ActivityPage, ActivityQuery, activity } from "../admin/activity.ts";
+import { ActivityPage, ActivityQuery, activity, TrashPage, TrashQuery, trash } from "../admin/activity.ts";
 import { BulkLines, BulkQuery, createMany } from "../admin/entries-bulk.ts";
 import { RekeySchema, rekey } from "../admin/entries-rekey.ts";
 import { ListedRevisions, OneRevision, oneRevision, revisionPage } from "../admin/entry-revisions.ts";
@@ -252,7 +252,7 @@ export const operations = {
   }),
   unpublish: move("unpublish", unpublishEntry, { summary: "Unpublish an entry" }),
   archive: move("archive", archiveEntry, { summary: "Archive an entry", query: Force }),
-  restore: move("restore", restoreEntry, { summary: "Restore an archived entry as unpublished" }),
+  restore: move("restore", restoreEntry, { summary: "Restore an archived or deleted entry as unpublished" }),
   getBy: operation("keyed", "read", {
     method: "get",
     id: "getEntryByKey",
@@ -386,6 +386,18 @@ export const managedOnly = [
     responses: { 200: json("A page", ActivityPage) },
     problems: [400, 401, 403, 404],
     serve: activity,
+  }),
+  managedOperation("entries.read", "/trash", {
+    method: "get",
+    operationId: "listTrash",
+    tags: ["Orbs: content"],
+    summary: "List the deleted entries of an orb",
+    description:
+      "Those that were deleted last come first, each as it was before its deletion. `POST …/entries/{id}/restore` brings an entry back as a draft, `DELETE …/entries/{id}?purge=true` erases it.",
+    query: TrashQuery,
+    responses: { 200: json("A page", TrashPage) },
+    problems: [400, 401, 403, 404],
+    serve: trash,
   }),
 ] as const;
 

@@ -1,13 +1,13 @@
 /** Lists the acts in an application, newest first. All of them are stored anyway; the list stores nothing. */
 import type { Actor } from "../access/actor.ts";
 import { mayOperate, requireOperator } from "../access/authorize.ts";
-import { namesOf, realmsOf } from "../access/naming/index.ts";
 import type { Deps } from "../deps.ts";
 import { messagesBackwards } from "../entry/index/index.ts";
 import type { OrbContext } from "../entry/model/index.ts";
 import { READ_BYTES } from "../store/budget.ts";
 import { nullIfMissing } from "../store/pages.ts";
 import type { StoredMessage } from "../store/types.ts";
+import { type By, namesFor } from "./by.ts";
 import { firstAfter } from "./moment.ts";
 import { type ActivityKind, type Noted, type Source, sourcesOf } from "./sources.ts";
 
@@ -39,15 +39,6 @@ export interface ActivityQuery {
   limit: number;
   /** For each source of {@link sourcesFor}: list the messages before this sequence number. */
   before?: readonly number[] | undefined;
-}
-
-/** An account that acted. */
-export interface By {
-  id: string;
-  /** Null if the platform knows no such account, or if the caller may not see names. */
-  name: string | null;
-  /** Set for an account that was removed. */
-  removed?: true;
 }
 
 export type ActivityItem = Omit<Noted, "by" | "account"> & { id: string; by: By; account?: By };
@@ -210,26 +201,18 @@ export async function listActivity(
   return { items: await named(deps, actor, context, found), next };
 }
 
-/** Adds the names of accounts, which are read once for the whole page. */
+/** Adds the names of accounts. */
 async function named(
   deps: Deps,
   actor: Actor,
-  { orb, compiled }: OrbContext,
+  context: OrbContext,
   found: readonly (Noted & { id: string })[],
 ): Promise<ActivityItem[]> {
-  const ids = [
-    ...new Set(found.flatMap(({ by, account }) => (account === undefined ? [by] : [by, account]))),
-  ];
-  const realms = realmsOf(actor, orb, { id: orb, usesAccess: compiled.usesAccess });
-  const names = new Map<string, Omit<By, "id">>();
-  if (mayOperate(actor, "admins.read", orb)) {
-    for (const { id, name, removed } of await namesOf(deps, ids, realms))
-      names.set(id, removed === true ? { name, removed } : { name });
-  }
-  const accountOf = (id: string): By => ({ id, ...(names.get(id) ?? { name: null }) });
+  const ids = found.flatMap(({ by, account }) => (account === undefined ? [by] : [by, account]));
+  const nameOf = await namesFor(deps, actor, context, ids);
   return found.map(({ by, account, ...noted }) => ({
     ...noted,
-    by: accountOf(by),
-    ...(account === undefined ? {} : { account: accountOf(account) }),
+    by: nameOf(by),
+    ...(account === undefined ? {} : { account: nameOf(account) }),
   }));
 }

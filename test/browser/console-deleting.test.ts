@@ -142,3 +142,39 @@ test("puts the button that confirms away from the one that was pressed, on every
   await clickThrice(page, page.getByRole("button", { name: "Revoke" }));
   await page.getByRole("dialog").last().getByRole("button", { name: "Cancel" }).click();
 });
+
+test("a deleted entry comes back by Undo, or from the trash, which also erases it", async () => {
+  await console.seedOrb(library("trashed"));
+  const id = await console.seedEntry("trashed", {
+    module: "books",
+    schema: "author",
+    values: { name: "Ann" },
+  });
+  const page = await console.open(`/orbs/trashed/entries/books/author/${id}`);
+  const remove = async () => {
+    await page.getByRole("button", { name: "More actions" }).last().click();
+    await page.getByRole("menuitem", { name: "Delete" }).click();
+    await page.getByRole("dialog").getByRole("button", { name: "Delete" }).click();
+    await page.getByText("Entry deleted").last().waitFor();
+  };
+  await remove();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByText("The entry is back as a draft.").waitFor();
+  await page.getByRole("button", { name: "Open", exact: true }).click();
+  await remove();
+  await page.goto(`${console.platform.origin}/console/orbs/trashed/trash`);
+  const line = page.locator(".activity > li", { hasText: "Ann" });
+  await line.waitFor();
+  await inspect(page, "console-trash");
+  await line.getByRole("button", { name: "Restore Ann" }).click();
+  await page.getByText("Ann is back as a draft.").waitFor();
+  await page.getByText("The trash is empty").waitFor();
+  expect(await exists(`/api/admin/orbs/trashed/entries/${id}`)).toBe(200);
+  await page.goto(`${console.platform.origin}/console/orbs/trashed/entries/books/author/${id}`);
+  await remove();
+  await page.goto(`${console.platform.origin}/console/orbs/trashed/trash`);
+  await line.getByRole("button", { name: "Erase Ann for good" }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Erase" }).click();
+  await page.getByText("The trash is empty").waitFor();
+  expect(await exists(`/api/admin/orbs/trashed/entries/${id}/revisions`)).toBe(404);
+});

@@ -197,3 +197,31 @@ test("finds acts between large entries and many index messages", async () => {
   const shown = [...first.items, ...second.items].map(({ entry }: Act) => entry?.id);
   expect(shown).toEqual(ids.toReversed().slice(0, 10));
 });
+
+test("the trash lists deleted entries for platform admins, and those who may delete an entry bring it back", async () => {
+  const orb = "happenedtrash";
+  const trash = `/api/admin/orbs/${orb}/trash`;
+  await createOrb(platform, root, document(orb));
+  const owner = await user(platform, orb, "admin");
+  const other = await user(platform, orb, "user");
+  const { id } = await ok(
+    "POST",
+    `/api/${orb}/news?publish=true`,
+    { values: { title: "Gone" } },
+    owner.token,
+  );
+  expect((await as("DELETE", `/api/${orb}/news/${id}`, undefined, owner.token)).status).toBe(204);
+  const [deleted] = (await ok("GET", trash)).items;
+  expect(deleted).toMatchObject({
+    ...{ id, status: "PUBLISHED", values: { title: "Gone" }, deletedRevision: 2 },
+    deletedBy: { id: owner.id, name: expect.any(String) },
+  });
+  expect((await as("GET", trash, undefined, owner.token)).status).toBe(403);
+  expect((await as("GET", `${trash}?limit=51`)).status).toBe(400);
+  const restore = (by: string) => as("POST", `/api/${orb}/news/${id}/restore`, undefined, by);
+  expect((await restore(other.token)).status).toBe(403);
+  const back = await restore(owner.token);
+  expect([back.status, back.body.status, back.body.revision]).toEqual([200, "UNPUBLISHED", 3]);
+  expect((await ok("GET", trash)).items).toEqual([]);
+  expect((await as("GET", `/api/${orb}/news/${id}`)).status).toBe(404);
+});

@@ -239,8 +239,11 @@ describe("lifecycle", () => {
       revision: 5,
     });
     await deleteEntry(deps, admin, at(id));
-    expect((await failureOf(restoreEntry(deps, admin, at(id)))).code).toBe("entry_not_found");
     expect((await loadEntry(deps, "shop", id))?.head.status).toBe("DELETED");
+    expect((await restoreEntry(deps, admin, at(id))).snapshot).toMatchObject({
+      status: "UNPUBLISHED",
+      revision: 7,
+    });
     await deleteEntry(deps, admin, at(id, { purge: true }));
     expect(await loadEntry(deps, "shop", id)).toBeNull();
   });

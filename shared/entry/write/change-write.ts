@@ -108,6 +108,8 @@ export interface Change {
    * of a process then take turns, and each is an atomic batch.
    */
   contended?: boolean;
+  /** Whether the change also brings back a deleted entry. Other changes find no such entry. */
+  revives?: boolean;
   /** Whether the entry does not exist yet. Its base revision is then only a stand-in. */
   creates?: boolean;
   decide(state: State): Promise<Decision>;

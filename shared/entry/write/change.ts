@@ -133,11 +133,12 @@ export function admitChange(
   actor: Actor,
   context: OrbContext,
   stored: StoredEntry | null,
-  { acts, upkeep }: Pick<Change, "acts" | "upkeep">,
+  { acts, upkeep, revives }: Pick<Change, "acts" | "upkeep" | "revives">,
 ): Admitted {
   const entry = namedEntry(context.compiled, stored);
   const caller = principalIn(actor, context.orb, context.compiled);
-  const found = authorised(deps, caller, context, entry, acts);
+  const allowed = authorised(deps, caller, context, entry, acts);
+  const found = revives === true ? allowed : existing(allowed);
   if (upkeep !== true) refuseRecords(found.address.type);
   return { caller, context, found };
 }
@@ -317,7 +318,10 @@ function refuseEarly(actor: Actor, target: Target, acts: readonly Act[]): void {
   for (const act of acts) requireMay(principal, act, { access: schema.access, own: true });
 }
 
-/** Throws 401 for an anonymous caller, 403 if the caller can read the entry, and otherwise 404. */
+/**
+ * Returns the entry, which may be deleted.
+ * @throws AppError 401 for an anonymous caller, 403 if the caller can read the entry, and otherwise 404
+ */
 function authorised(
   deps: Deps,
   caller: Principal,
@@ -333,5 +337,5 @@ function authorised(
     const seen = may(caller, "read", on) && visible(entry.head, deps.clock.now());
     throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
   }
-  return existing(entry);
+  return entry;
 }

@@ -2,10 +2,10 @@ import type { Actor } from "../../access/actor.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { canonicalLanguage, next } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
-import { AppError, invalidParameters } from "../../kernel/errors.ts";
+import { AppError, invalidParameters, notFound } from "../../kernel/errors.ts";
 import { joinNames } from "../../kernel/faults.ts";
 import { ofOneWrite } from "../../quotas/guesses.ts";
-import { subjects } from "../../store/subjects.ts";
+import { type EntryAddress, subjects } from "../../store/subjects.ts";
 import { isReferred, publishedOf, publishMessages, referenced, referrersOf } from "../index/index.ts";
 import {
   type EntrySnapshot,
@@ -15,6 +15,7 @@ import {
   remembered,
   storedInput,
 } from "../model/index.ts";
+import { revisionSnapshot } from "../read/index.ts";
 import { keepingHidden, onlyTextsOf, type Window, windowFaults, withTextsOf } from "../values/index.ts";
 import { changeEntry, type Target, type Written } from "./change.ts";
 import type { Change, Decision, State } from "./change-write.ts";
@@ -190,8 +191,40 @@ export function restoreChange(): Change {
   };
 }
 
-export function restoreEntry(deps: Deps, actor: Actor, target: Target): Promise<Written> {
-  return changeEntry(deps, actor, target, restoreChange());
+/**
+ * Restores an archived entry without publishing it, or a deleted one, as it was before the deletion, as a draft. Its
+ * unique values may belong to others by now.
+ */
+export function restoreEntry(given: Deps, actor: Actor, target: Target): Promise<Written> {
+  const deps = ofOneWrite(given);
+  const change = restoreChange();
+  // A set can only take a deletion back that it has published itself.
+  if (target.into !== undefined) return changeEntry(deps, actor, target, change);
+  return changeEntry(deps, actor, target, {
+    ...change,
+    revives: true,
+    decide: (state) => (state.base.status === "DELETED" ? decideRevival(deps, state) : change.decide(state)),
+  });
+}
+
+/** Types of modules whose deleted entries can be restored. Others are records, or come back with a handler. */
+const REVIVED: ReadonlySet<EntryAddress["type"]> = new Set(["content", "config", "rules"]);
+
+/** Decides how a deleted entry comes back: with the values of the revision before its deletion, which stay as they are. */
+async function decideRevival(deps: Deps, state: State): Promise<Decision> {
+  const { base, entry, schema } = state;
+  if (!REVIVED.has(entry.address.type)) throw notFound("entry");
+  const old = await revisionSnapshot(deps, schema, entry, base.revision - 1);
+  const { values, validFrom, validTo, status } = old;
+  const content = { values, validFrom, validTo };
+  const made = await checked(deps, state, requireSchema(state), content, { publish: false });
+  return {
+    operation: "restore",
+    status: status === "SAVED" ? "SAVED" : "UNPUBLISHED",
+    ...made,
+    live: "keep",
+    index: "add",
+  };
 }
 
 /** Returns the change that archives (soft-deletes) an entry. It fails if other entries refer to it, unless forced. */

@@ -2,6 +2,7 @@
  * Saves the form and moves the entry between states. Every write request contains the revision that it is based on.
  */
 import { useRef, useState } from "preact/hooks";
+import { useLocation } from "wouter-preact";
 import { isProblem } from "../../../../../shared/client/problem.ts";
 import {
   createEntry,
@@ -17,6 +18,7 @@ import {
 } from "../../../api/entries.ts";
 import { type Content, MASK, valuesToSend } from "../../../model/cells.ts";
 import type { FieldModel, OrbModel } from "../../../model/orb.ts";
+import { orbLink } from "../../../shell/nav.ts";
 import { refresh } from "../../../state/cache.ts";
 import { setsKey } from "../../../state/change.ts";
 import { type TextKey, t } from "../../../texts/t.ts";
@@ -103,6 +105,7 @@ export function useSaving({
   const running = useRef(false);
   const [problem, setProblem] = useState<unknown>();
   const [meeting, setMeeting] = useState<Meeting>();
+  const sayDeleted = useDeletion(place);
   // Reload lists only after the next render. Otherwise components that are about to disappear would load their data
   // again.
   const changedLists = () => void setTimeout(() => refresh(`orbs/${place.orb}/`));
@@ -222,19 +225,19 @@ export function useSaving({
     remove: () =>
       run("delete", async () => {
         if (entry === undefined) return;
-        const sure = await confirm({
-          title: t("entry.deleteTitle"),
-          text: t(inSet ? "entry.deleteInSet" : place.managed ? "entry.deleteText" : "entry.deleteTextUser"),
-          action: t("entry.delete"),
-          danger: true,
-        });
-        if (!sure) return;
+        const text = inSet
+          ? "entry.deleteInSet"
+          : place.managed
+            ? "entry.deleteText"
+            : "entry.deleteTextUser";
+        const asked = { title: t("entry.deleteTitle"), text: t(text), action: t("entry.delete") };
+        if (!(await confirm({ ...asked, danger: true }))) return;
         const target = { id: entry.id, revision: draft.base.revision };
         await removeEntry(place, target).catch(async (error: unknown) => {
           if (!(await agreesToForce(error, t("entry.deleteAnyway")))) throw error;
           await removeEntry(place, target, true);
         });
-        say(t(inSet ? "entry.deletedInSet" : "entry.deleted"));
+        sayDeleted(target);
         onRemoved();
         changedLists();
       }),
@@ -245,6 +248,26 @@ export function useSaving({
         stored(next);
         offerUndo(t("entry.wentBack"), undoOf(place, entry, next, false));
       }),
+  };
+}
+
+/** Returns a function that says that an entry was deleted, and offers to bring it back. */
+function useDeletion(place: EntryPlace) {
+  const [, go] = useLocation();
+  const { orb, module, schema, change } = place;
+  return ({ id, revision }: { id: string; revision: number }): void => {
+    if (change !== undefined) {
+      say(t("entry.deletedInSet"));
+      return;
+    }
+    const restore = async () => {
+      // The deletion is the next revision.
+      await moveEntry(place, { id, revision: revision + 1 }, "restore");
+      refresh(`orbs/${orb}/`);
+      const open = () => go(orbLink(orb, "entries", module, schema, id));
+      say(t("entry.backAsDraft"), { label: t("trash.open"), run: open });
+    };
+    say(t("entry.deleted"), { label: t("entry.undo"), run: () => void restore().catch(complain) });
   };
 }
 
