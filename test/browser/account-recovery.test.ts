@@ -1,6 +1,7 @@
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
-import { adminToken, call } from "../support/auth.ts";
+import { adminToken, begin, call, complete, subjectOf } from "../support/auth.ts";
+import { Authenticator } from "../support/authenticator.ts";
 import {
   createButton,
   error,
@@ -14,22 +15,23 @@ import {
   signInButton,
   signinUrl,
   useSignin,
+  withAccount,
 } from "../support/signin.ts";
 
 useSignin();
 
-/** Registers an account on a page of its own. @returns its id and the token of its session */
-async function registered(url: string, name: string): Promise<{ id: string; token: string }> {
-  await using opened = await open();
-  const { page } = opened;
-  await page.goto(url);
-  await page.getByLabel("Your name").fill(name);
-  await createButton(page).click();
-  await signedIn(page);
-  const [cookie] = await page.context().cookies();
-  const base = new URL(url).pathname.replace("/signin", "");
-  const me = await page.evaluate<{ id: string }>(`fetch("${base}/me").then((answer) => answer.json())`);
-  return { id: me.id, token: cookie?.value ?? "" };
+/** Registers an account over HTTP. @returns its id and the token of its session */
+async function registered(
+  realm: string,
+  name: string,
+  role?: string,
+): Promise<{ id: string; token: string }> {
+  const base = `/api/${realm}`;
+  const body = { invite: (await invite(realm, role)).token, name };
+  const { sessionId, publicKey } = await begin(platform, base, { body });
+  const device = new Authenticator(platform.origin);
+  const { token } = (await complete(platform, base, sessionId, device.create(publicKey))).body;
+  return { id: subjectOf(token), token };
 }
 
 /** A recovery link for an account. */
@@ -42,7 +44,7 @@ async function linkFor(path: string): Promise<string> {
 const heading = (page: Page) => page.getByRole("heading", { name: "Get back into your account" }).waitFor();
 
 test("a recovery link adds a passkey, keeps the others and signs in", async () => {
-  const lost = await registered((await invite()).url, "Ada <b>Lovelace</b>");
+  const lost = await registered("auth", "Ada <b>Lovelace</b>");
   const url = await linkFor(`/api/auth/users/${lost.id}`);
   await using opened = await open();
   const { page, errors } = opened;
@@ -70,7 +72,7 @@ test("a recovery link adds a passkey, keeps the others and signs in", async () =
 });
 
 test("a recovery link of a platform admin can remove the old passkeys, by keyboard, 320 px wide, in dark mode", async () => {
-  const lost = await registered((await invite("_auth", "owner")).url, "Grace Hopper");
+  const lost = await registered("_auth", "Grace Hopper", "owner");
   const url = await linkFor(`/api/_auth/admins/${lost.id}`);
   await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
   const { page, errors } = opened;
@@ -95,7 +97,7 @@ test("a recovery link of a platform admin can remove the old passkeys, by keyboa
 });
 
 test("a recovery link that ends while its page is open says so", async () => {
-  const lost = await registered((await invite()).url, "Alan");
+  const lost = await registered("auth", "Alan");
   const url = await linkFor(`/api/auth/users/${lost.id}`);
   await using opened = await open();
   const { page } = opened;
@@ -113,12 +115,8 @@ test("a recovery link that ends while its page is open says so", async () => {
 const codesOf = (page: Page) => page.getByRole("region", { name: "Recovery codes" });
 
 test("recovery codes are made, copied and printed, and one of them gives access again", async () => {
-  await using opened = await open();
+  await using opened = await withAccount({}, { name: "Edsger Dijkstra" });
   const { page, errors } = opened;
-  await page.goto((await invite()).url);
-  await page.getByLabel("Your name").fill("Edsger Dijkstra");
-  await createButton(page).click();
-  await signedIn(page);
   const codes = codesOf(page);
   await codes.getByText("You have no codes.").waitFor();
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
@@ -180,14 +178,12 @@ test("recovery codes are made, copied and printed, and one of them gives access 
 test("recovery codes of an orb are replaced only when the user confirms, 320 px wide, in dark mode", async () => {
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token: await adminToken(platform),
-    body: { id: "shop", uses: [{ service: "access", handlers: ["passkey", "invitations"] }] },
+    body: { id: "recovering", uses: [{ service: "access", handlers: ["passkey", "invitations"] }] },
   });
   expect(made.status).toBe(201);
-  await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+  const size = { width: 320, height: 640 };
+  await using opened = await withAccount({ viewport: size, colorScheme: "dark" }, { realm: "recovering" });
   const { page, errors } = opened;
-  await page.goto((await invite("shop")).url);
-  await createButton(page).click();
-  await signedIn(page);
   const codes = codesOf(page);
   await codes.getByRole("button", { name: "Make ten recovery codes" }).click();
   const items = codes.getByRole("listitem");
@@ -207,7 +203,7 @@ test("recovery codes of an orb are replaced only when the user confirms, 320 px 
     .waitFor();
   expect(errors).toEqual([]);
   await leave(page);
-  await page.goto(`${platform.origin}/api/shop/signin?recover=true`);
+  await page.goto(`${platform.origin}/api/recovering/signin?recover=true`);
   await heading(page);
   await look(page, "code-dark-320");
   expect(await faults(page)).toEqual([]);

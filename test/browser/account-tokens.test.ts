@@ -1,25 +1,12 @@
 import { expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
-import {
-  createButton,
-  error,
-  faults,
-  invite,
-  look,
-  open,
-  platform,
-  signedIn,
-  useSignin,
-} from "../support/signin.ts";
+import { error, faults, look, platform, useSignin, withAccount } from "../support/signin.ts";
 
 useSignin();
 
 test("a user creates a token for a program, copies it and deletes it", async () => {
-  await using opened = await open();
+  await using opened = await withAccount();
   const { page, errors } = opened;
-  await page.goto((await invite()).url);
-  await createButton(page).click();
-  await signedIn(page);
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
   const part = page.getByRole("region", { name: "API tokens" });
   const create = part.getByRole("button", { name: "Create token" });
@@ -89,14 +76,13 @@ test("a user creates a token for a program, copies it and deletes it", async () 
 test("a user of an orb creates tokens for this orb only, 320 px wide, in dark mode", async () => {
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token: await adminToken(platform),
-    body: { id: "shop", uses: [{ service: "access", handlers: ["passkey", "invitations"] }] },
+    body: { id: "token-shop", uses: [{ service: "access", handlers: ["passkey", "invitations"] }] },
   });
   expect(made.status).toBe(201);
-  await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+  const size = { width: 320, height: 640 };
+  const account = { realm: "token-shop", role: "admin" };
+  await using opened = await withAccount({ viewport: size, colorScheme: "dark" }, account);
   const { page, errors } = opened;
-  await page.goto((await invite("shop", "admin")).url);
-  await createButton(page).click();
-  await signedIn(page);
   const part = page.getByRole("region", { name: "API tokens" });
   await part.getByRole("button", { name: "New token" }).click();
   await expect.poll(() => part.getByLabel("Orb").count()).toBe(0);
@@ -108,9 +94,9 @@ test("a user of an orb creates tokens for this orb only, 320 px wide, in dark mo
   await part.getByLabel("Name").press("Enter");
   const text = part.getByLabel("API token", { exact: true });
   await text.waitFor();
-  const listed = await call(platform, "GET", "/api/shop/tokens", { token: await text.inputValue() });
+  const listed = await call(platform, "GET", "/api/token-shop/tokens", { token: await text.inputValue() });
   expect(listed.body).toMatchObject([
-    { name: "Import", scopes: [{ orb: "shop", can: ["read", "write", "publish", "manage"] }] },
+    { name: "Import", scopes: [{ orb: "token-shop", can: ["read", "write", "publish", "manage"] }] },
   ]);
   await look(page, "tokens-created-dark-320");
   // The browser may forbid copying.
@@ -122,11 +108,8 @@ test("a user of an orb creates tokens for this orb only, 320 px wide, in dark mo
 });
 
 test("a platform admin creates a token without an end", async () => {
-  await using opened = await open();
+  await using opened = await withAccount({}, { realm: "_auth", role: "owner" });
   const { page, errors } = opened;
-  await page.goto((await invite("_auth", "owner")).url);
-  await createButton(page).click();
-  await signedIn(page);
   const part = page.getByRole("region", { name: "API tokens" });
   await part.getByRole("button", { name: "New token" }).click();
   await part.getByLabel("Name").fill("Backup");

@@ -8,31 +8,31 @@ import {
   createButton,
   error,
   faults,
-  invite,
   leave,
   look,
   open,
   platform,
+  sessionCookie,
   signedIn,
-  signInButton,
   signinUrl,
   useSignin,
-  type Watched,
+  type WithPasskey,
+  withAccount,
   withPasskey,
 } from "../support/signin.ts";
 
-useSignin();
+useSignin({});
 
 const section = (page: Page, name: string) => page.getByRole("region", { name });
 const said = (page: Page, place: string) => page.locator(`#said-${place}`);
 const focused = (page: Page) => page.evaluate("document.activeElement.id");
 
-/** Signs in again, as if in another browser. @returns the token of the session that the page has left */
-async function signInAgain({ page }: Watched): Promise<string> {
+/** Gives the page another session, as if the person had signed in again. @returns the token of the one that it has left */
+async function signInAgain({ page, again }: WithPasskey): Promise<string> {
   const [cookie] = await page.context().cookies();
   await leave(page);
-  await page.goto(signinUrl());
-  await signInButton(page).click();
+  await page.context().addCookies([sessionCookie(platform, "auth", await again())]);
+  await page.goto(accountUrl());
   await signedIn(page);
   return cookie?.value ?? "";
 }
@@ -44,8 +44,8 @@ describe("sessions", () => {
   test("are listed with browser and system, and end one by one or all at once", async () => {
     await using opened = await withPasskey();
     const { page, errors } = opened;
+    const first = await opened.again();
     await signInAgain(opened);
-    const first = await signInAgain(opened);
     const list = section(page, "Your sessions");
     const items = list.getByRole("listitem");
     await items.nth(2).waitFor();
@@ -78,17 +78,17 @@ describe("sessions", () => {
   });
 
   test("that ended meanwhile do no harm, and an own session that ended asks to sign in", async () => {
-    await using opened = await withPasskey({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
+    await using opened = await withAccount({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
     const { page } = opened;
-    await signInAgain(opened);
+    const other = await opened.again();
+    await page.reload();
     const list = section(page, "Your sessions");
     const end = list.getByRole("button", { name: /^Sign out Chrome/ });
     await end.waitFor();
     await look(page, "account-dark-320");
     expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
     expect(await faults(page)).toEqual([]);
-    const { token } = opened;
-    expect((await call(platform, "POST", "/api/auth/signout", { token })).status).toBeLessThan(300);
+    expect((await call(platform, "POST", "/api/auth/signout", { token: other })).status).toBeLessThan(300);
     // Use the keyboard.
     await end.focus();
     await page.keyboard.press("Enter");
@@ -109,12 +109,9 @@ describe("sessions", () => {
 });
 
 test("the page copies the token of its own session after another passkey was added", async () => {
-  await using opened = await open();
+  await using opened = await withAccount({}, { realm: "_auth", role: "owner" });
   const { page, cdp, authenticatorId = "" } = opened;
   await page.context().grantPermissions(["clipboard-read", "clipboard-write"]);
-  await page.goto((await invite("_auth", "owner")).url);
-  await createButton(page).click();
-  await signedIn(page);
   await cdp.send("WebAuthn.removeVirtualAuthenticator", { authenticatorId });
   await cdp.send("WebAuthn.addVirtualAuthenticator", {
     options: {
@@ -137,17 +134,14 @@ test("the page copies the token of its own session after another passkey was add
 });
 
 test("the page names the newest 20 sessions, and counts the others", async () => {
-  await using opened = await withPasskey();
+  await using opened = await withAccount();
   const { page } = opened;
-  await signInAgain(opened);
-  const [cookie] = await page.context().cookies();
-  const sub = subjectOf(cookie?.value ?? "");
+  const sub = subjectOf(opened.token);
   const store = platform.operatorStore();
   const [own] = await store.kvList(buckets.sessions, `auth.${sub}.*`);
-  // The account has two sessions by now.
-  for (let i = 0; i < 24; i++)
+  for (let i = 0; i < 26; i++)
     await store.kvPut(buckets.sessions, `auth.${sub}.other${i}`, own?.text() ?? "", { ttl: 600 });
-  await signInAgain(opened);
+  await page.reload();
   const list = section(page, "Your sessions");
   await list.getByText("And 7 older ones.").waitFor();
   await expect.poll(() => list.getByRole("listitem").count()).toBe(20);
@@ -173,11 +167,8 @@ test("the page leaves out a part whose path belongs to an older module of the or
   // An earlier version could store this definition.
   const record = { v: 1, orb: "conference", revision: 1, at: new Date().toISOString(), document };
   await platform.operatorStore().kvPut(buckets.orbs, "conference", JSON.stringify(record));
-  await using opened = await open();
+  await using opened = await withAccount({}, { realm: "conference" });
   const { page } = opened;
-  await page.goto((await invite("conference")).url);
-  await createButton(page).click();
-  await signedIn(page);
   await page.getByLabel("Name of the passkey").waitFor();
   await page.waitForLoadState("networkidle");
   await expect

@@ -19,17 +19,14 @@ import { adminToken, call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { pause } from "../support/races.ts";
 import {
-  createButton,
   faults,
-  invite,
-  leave,
   look,
-  open,
   platform,
-  signedIn,
+  sessionCookie,
   signInButton,
   useSignin,
-  type Watched,
+  type WithPasskey,
+  withPasskey,
 } from "../support/signin.ts";
 
 useSignin();
@@ -44,7 +41,8 @@ function newHome() {
   const browser = join(home, "browser");
   writeFileSync(browser, `#!/bin/sh\nprintf %s "$1" > "${opened}.tmp" && mv "${opened}.tmp" "${opened}"\n`);
   chmodSync(browser, 0o755);
-  const env = { PATH: process.env.PATH, HOME: home, XDG_CONFIG_HOME: join(home, "config") };
+  const { PATH, NODE_COMPILE_CACHE } = process.env;
+  const env = { PATH, NODE_COMPILE_CACHE, HOME: home, XDG_CONFIG_HOME: join(home, "config") };
   return {
     env,
     folder: join(home, "config", "orb"),
@@ -95,16 +93,11 @@ function running(child: ChildProcess): Running {
   };
 }
 
-/** A page whose authenticator has the passkey of a new account. */
-async function personOf(
-  realm: string,
-  role: string,
-  options: Parameters<typeof open>[0] = {},
-): Promise<Watched> {
-  const opened = await open(options);
-  await opened.page.goto((await invite(realm, role)).url);
-  await createButton(opened.page).click();
-  await signedIn(opened.page);
+/** A page whose authenticator has the passkey of a new account, and which is signed in. */
+async function personOf(...parameters: Parameters<typeof withPasskey>): Promise<WithPasskey> {
+  const opened = await withPasskey(...parameters);
+  const realm = parameters[1]?.realm ?? "auth";
+  await opened.page.context().addCookies([sessionCookie(platform, realm, opened.token)]);
   return opened;
 }
 
@@ -123,10 +116,9 @@ function answerOf(url: string, headers: Record<string, string> = {}): Promise<nu
 }
 
 test("a platform admin signs in, works with the token, and signs out", async () => {
-  await using person = await personOf("_auth", "owner");
+  const name = "Ada Lovelace";
+  await using person = await withPasskey({}, { realm: "_auth", role: "owner", name });
   const { page, errors } = person;
-  const name = await page.locator("#who").textContent();
-  await leave(page);
   const home = newHome();
   const login = home.orb(["login"]);
   const start = await home.opened();
@@ -198,7 +190,7 @@ test("a platform admin signs in, works with the token, and signs out", async () 
 
 test("a user of an orb signs in on a phone with few scopes, and can refuse", async () => {
   const body = {
-    id: "club",
+    id: "login-club",
     uses: [{ service: "access", handlers: ["passkey", "invitations"] }],
     modules: [],
   };
@@ -207,13 +199,11 @@ test("a user of an orb signs in on a phone with few scopes, and can refuse", asy
     body,
   });
   expect(made.status).toBe(201);
-  await using person = await personOf("club", "user", {
-    viewport: { width: 320, height: 640 },
-    colorScheme: "dark",
-  });
+  const size = { width: 320, height: 640 };
+  await using person = await personOf({ viewport: size, colorScheme: "dark" }, { realm: "login-club" });
   const { page, errors } = person;
   const home = newHome();
-  const refused = home.orb(["login", "--orb", "club"]);
+  const refused = home.orb(["login", "--orb", "login-club"]);
   await page.goto(await home.opened());
   await heading(page, "Allow orb to act as you?");
   await look(page, "program-dark-320");
@@ -227,28 +217,28 @@ test("a user of an orb signs in on a phone with few scopes, and can refuse", asy
   });
   expect(existsSync(home.folder)).toBe(false);
 
-  const login = home.orb(["login", "--orb", "club", "--scopes", "read", "--no-browser", "--json"]);
+  const login = home.orb(["login", "--orb", "login-club", "--scopes", "read", "--no-browser", "--json"]);
   const [, address = ""] = await login.printed(/(http\S+signin\/program\S+)\n/);
   await page.goto(address);
   const main = ((await page.locator("main").textContent()) ?? "").replaceAll(/\s+/g, " ");
-  expect(main).toContain("In the application club, it may Read");
+  expect(main).toContain("In the application login-club, it may Read");
   expect(main).not.toContain("Manage");
   await allowButton(page).click();
   const field = page.getByLabel("Code for orb");
   await field.waitFor();
   login.child.stdin?.write(`${await field.inputValue()}\n`);
   const { code, out } = await login.done;
-  expect([code, JSON.parse(out)]).toMatchObject([0, { scopes: [{ orb: "club", can: ["read"] }] }]);
+  expect([code, JSON.parse(out)]).toMatchObject([0, { scopes: [{ orb: "login-club", can: ["read"] }] }]);
   expect(await home.orb(["token", "list"]).done).toMatchObject({
     code: 1,
-    err: expect.stringContaining("orb login --orb club --scopes read,write,publish,manage"),
+    err: expect.stringContaining("orb login --orb login-club --scopes read,write,publish,manage"),
   });
   expect((await home.orb(["logout"]).done).code).toBe(0);
   expect(errors).toEqual([]);
 });
 
 test("the command accepts no answer but that of its own sign-in", async () => {
-  await using person = await personOf("auth", "user");
+  await using person = await personOf();
   const { page } = person;
   const home = newHome();
   const login = home.orb(["login", "--orb", "auth"]);

@@ -20,12 +20,12 @@ useSignin();
 let provider: OidcProvider;
 beforeAll(async () => {
   const callbackOf = (id: string) => `${platform.origin}/api/${id}/oauth/home/callback`;
-  provider = await startOidcProvider(callbackOf("club"), callbackOf("staff"));
+  provider = await startOidcProvider(callbackOf("provided-club"), callbackOf("provided-staff"));
   const { issuer, clientId, clientSecret } = provider;
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token: await adminToken(platform),
     body: {
-      id: "club",
+      id: "provided-club",
       access: {
         signup: "open",
         providers: [{ id: "home", name: "Home & Co", issuer, clientId, clientSecret }],
@@ -43,40 +43,40 @@ const link = { name: "Continue with Home & Co" };
 test("a person signs up and in with a provider, and comes back to where they were", async () => {
   await using opened = await open();
   const { page } = opened;
-  await page.goto(`${platform.origin}/api/club/signin?return=/api/club/me`);
+  await page.goto(`${platform.origin}/api/provided-club/signin?return=/api/provided-club/me`);
   expect(await faults(page)).toEqual([]);
   await look(page, "providers");
   await page.getByRole("link", link).click();
   await passProvider(page, "ann");
-  await page.waitForURL(`${platform.origin}/api/club/me`);
+  await page.waitForURL(`${platform.origin}/api/provided-club/me`);
   const me = JSON.parse((await page.locator("body").textContent()) ?? "");
   expect(me).toMatchObject({ name: "ann at home", email: "ann@example.com", role: "user", passkeys: 0 });
 
   // The second time, the provider recognizes the user, and the platform finds the account.
-  await page.context().clearCookies({ domain: "localhost", name: "session_club" });
-  await page.goto(`${platform.origin}/api/club/signin`);
+  await page.context().clearCookies({ domain: "localhost", name: "session_provided-club" });
+  await page.goto(`${platform.origin}/api/provided-club/signin`);
   await page.getByRole("link", link).click();
   await signedIn(page);
   await expect.poll(() => page.locator("#who").textContent()).toBe("ann at home");
-  await page.goto(`${platform.origin}/api/club/me`);
+  await page.goto(`${platform.origin}/api/provided-club/me`);
   expect(JSON.parse((await page.locator("body").textContent()) ?? "").id).toBe(me.id);
 });
 
 test("an invitation goes through the provider, without a script", async () => {
   await using opened = await open({ javaScriptEnabled: false });
   const { page } = opened;
-  const { url } = await invite("club", "admin");
+  const { url } = await invite("provided-club", "admin");
   await page.goto(url);
   await page.getByRole("link", link).click();
   await passProvider(page, "ben");
-  await page.waitForURL(accountUrl("club"));
-  await page.goto(`${platform.origin}/api/club/me`);
+  await page.waitForURL(accountUrl("provided-club"));
+  await page.goto(`${platform.origin}/api/provided-club/me`);
   expect(JSON.parse((await page.locator("body").textContent()) ?? "")).toMatchObject({ role: "admin" });
 });
 
 const part = (page: Page, name: string) => page.getByRole("region", { name });
 const said = (page: Page, place: string) => page.locator(`#said-${place}`);
-const signinPage = () => `${platform.origin}/api/club/signin`;
+const signinPage = () => `${platform.origin}/api/provided-club/signin`;
 
 /** Deletes the session at the provider, so that the provider asks for the user again. */
 const forget = (page: Page) => page.context().clearCookies({ name: /^_/ });
@@ -135,7 +135,7 @@ test("an account without a passkey opens, and links, adds and unlinks ways to si
 test("refuses to remove the last way to sign in if another tab has removed the other one", async () => {
   await using opened = await open({ viewport: { width: 320, height: 640 }, colorScheme: "dark" });
   const { page } = opened;
-  await page.goto((await invite("club")).url);
+  await page.goto((await invite("provided-club")).url);
   await createButton(page).click();
   await signedIn(page);
   await page.getByRole("button", { name: "Link an account at Home & Co" }).click();
@@ -145,8 +145,8 @@ test("refuses to remove the last way to sign in if another tab has removed the o
   expect(await page.evaluate("document.documentElement.scrollWidth")).toBe(320);
   expect(await faults(page)).toEqual([]);
   const unlinking = await page.evaluate(async () => {
-    const [{ id }] = (await (await fetch("/api/club/identities")).json()) as [{ id: string }];
-    return (await fetch(`/api/club/identities/${id}`, { method: "DELETE" })).status;
+    const [{ id }] = (await (await fetch("/api/provided-club/identities")).json()) as [{ id: string }];
+    return (await fetch(`/api/provided-club/identities/${id}`, { method: "DELETE" })).status;
   });
   expect(unlinking).toBe(204);
   await part(page, "Your passkeys").getByRole("button", { name: "Remove Passkey 1" }).click();
@@ -169,7 +169,7 @@ test("an orb without passkeys offers its providers only", async () => {
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token: await adminToken(platform),
     body: {
-      id: "staff",
+      id: "provided-staff",
       access: { signup: "open", providers: [{ id: "home", name: "Home", issuer, clientId, clientSecret }] },
       uses: [{ service: "access", handlers: ["oauth"] }],
       modules: [{ id: "news", type: "CONTENT", schemas: [{ id: "article", fields: [] }] }],
@@ -178,11 +178,11 @@ test("an orb without passkeys offers its providers only", async () => {
   expect(made.status).toBe(201);
   await using opened = await open();
   const { page } = opened;
-  await page.goto(`${platform.origin}/api/staff/signin`);
+  await page.goto(`${platform.origin}/api/provided-staff/signin`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
   await expect.poll(() => page.getByRole("button").count()).toBe(0);
   // Recovery codes add a passkey, and this orb has none.
-  await page.goto(`${platform.origin}/api/staff/signin?recover=true`);
+  await page.goto(`${platform.origin}/api/provided-staff/signin?recover=true`);
   await page.getByText("Your first sign-in creates an account.").waitFor();
   await expect.poll(() => page.getByRole("button").count()).toBe(0);
   expect(await faults(page)).toEqual([]);
@@ -198,7 +198,7 @@ test("an orb without passkeys offers its providers only", async () => {
 test("a person who cancels at the provider reads why they are not signed in", async () => {
   await using opened = await open();
   const { page } = opened;
-  await page.goto(`${platform.origin}/api/club/signin`);
+  await page.goto(`${platform.origin}/api/provided-club/signin`);
   await page.getByRole("link", link).click();
   await page.getByRole("link", { name: /cancel/i }).click();
   await page.getByRole("heading", { name: "You are not signed in" }).waitFor();

@@ -19,7 +19,7 @@ import {
   withPasskey,
 } from "../support/signin.ts";
 
-useSignin();
+useSignin({});
 
 describe("first platform admin", () => {
   test("registers at the printed URL, signs in without a username, and signs out", async () => {

@@ -3,12 +3,11 @@ import { basename } from "node:path";
 import type { Locator, Page } from "playwright-core";
 import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
-import { cookieName } from "../../shared/access/authenticate.ts";
 import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
 import { adminToken, call, register } from "./auth.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
 import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
-import { faults } from "./signin.ts";
+import { faults, sessionCookie } from "./signin.ts";
 import { openWarm, type WarmContext } from "./warm.ts";
 
 /** Sizes of screens. */
@@ -126,10 +125,7 @@ export function useConsole(options?: Pick<TestPlatformOptions, "hooks" | "stream
     const body = role === undefined ? {} : { body: { role } };
     const made = await call(platform, "POST", `${base}/invitations`, { token, ...body });
     expect(made.status).toBe(201);
-    const value = (await register(platform, base, made.body.token)).token;
-    const { publicUrl } = platform.settings;
-    const place = { domain: new URL(publicUrl).hostname, path: "/api" };
-    return { name: cookieName({ publicUrl }, realm), value, ...place, httpOnly: true, sameSite: "Lax" };
+    return sessionCookie(platform, realm, (await register(platform, base, made.body.token)).token);
   }
 
   beforeAll(async () => {

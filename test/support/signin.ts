@@ -2,10 +2,12 @@ import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
+import { cookieName } from "../../shared/access/authenticate.ts";
+import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
 import { adminToken, begin, call, complete } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
 import { launchChromium, type TestBrowser, type TestPage } from "./browser.ts";
-import { startPlatform, type TestPlatform } from "./platform.ts";
+import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
 import { openWarm, type WarmContext, type WarmOptions } from "./warm.ts";
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -17,16 +19,17 @@ export let platform: TestPlatform;
 let chromium: TestBrowser;
 let warm: WarmContext;
 
-/** Starts one platform and one browser for all tests of a file. */
-export function useSignin(): void {
+/**
+ * Starts one browser for all tests of a file, on the platform of the worker.
+ * @param options give the file a platform of its own (see `sharedPlatform`)
+ */
+export function useSignin(options?: TestPlatformOptions): void {
+  const own = options === undefined ? undefined : { link: true, ...options };
   beforeAll(async () => {
-    [platform, chromium] = await Promise.all([startPlatform(), launchChromium()]);
+    [platform, chromium] = await Promise.all([sharedPlatform(own), launchChromium()]);
     warm = await openWarm(chromium, platform.origin);
   });
-  afterAll(async () => {
-    await chromium?.[Symbol.asyncDispose]();
-    await platform?.stop();
-  });
+  afterAll(() => chromium?.[Symbol.asyncDispose]());
 }
 
 /** A page whose errors and requests are recorded. */
@@ -76,11 +79,10 @@ export async function faults(page: Page): Promise<string[]> {
   if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
   const isDark: boolean = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
   const [shown, other] = isDark ? (["dark", "light"] as const) : (["light", "dark"] as const);
-  const found = await violations(page, shown, {});
   await page.emulateMedia({ colorScheme: other });
-  found.push(...(await violations(page, other, { runOnly: ["color-contrast", "link-in-text-block"] })));
+  const found = await violations(page, other, { runOnly: ["color-contrast", "link-in-text-block"] });
   await page.emulateMedia({ colorScheme: shown });
-  return found;
+  return [...found, ...(await violations(page, shown, {}))];
 }
 
 async function violations(page: Page, scheme: string, rules: { runOnly?: string[] }): Promise<string[]> {
@@ -94,10 +96,13 @@ async function violations(page: Page, scheme: string, rules: { runOnly?: string[
       preload: boolean;
       resultTypes: readonly string[];
     }
-    const { axe, document } = globalThis as unknown as {
+    const { axe, document, requestAnimationFrame } = globalThis as unknown as {
       axe: { run(options: Options): Promise<{ violations: Violation[] }> };
+      requestAnimationFrame(callback: () => void): void;
       document: { getAnimations(): { finish(): void; finished: Promise<unknown> }[] };
     };
+    // Scripts of the page see a change of the scheme with the next frame.
+    await new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
     // Colours change gradually after a change of the scheme. Drawing each step takes longer than a rule of axe.
     const animations = document.getAnimations().map((animation) => {
       try {
@@ -153,17 +158,31 @@ export async function leave(page: Page): Promise<void> {
   await page.context().clearCookies();
 }
 
+/** A page whose authenticator has the passkey of an account. */
+export interface WithPasskey extends Watched {
+  /** The token of the session that the registration began. */
+  token: string;
+  /** Begins another session over HTTP. Afterwards, the passkey of the page counts too low. @returns the token */
+  again(): Promise<string>;
+}
+
 /**
- * Opens a page whose authenticator has the passkey of a new user of the shared accounts. The user registered over HTTP,
- * in the name of the same browser.
- * @returns also the token of the session that this began, which the page does not have
+ * Opens a page whose authenticator has the passkey of a new account. The person registered over HTTP, in the name of the
+ * same browser.
+ * @param account the set of accounts, `auth` unless it says otherwise, the role, and a name
+ * The page itself is not signed in.
  */
-export async function withPasskey(options: WarmOptions = {}): Promise<Watched & { token: string }> {
+export async function withPasskey(
+  options: WarmOptions = {},
+  { realm = "auth", role = "user", name }: { realm?: string; role?: string; name?: string } = {},
+): Promise<WithPasskey> {
   const opened = await open(options);
   const { page, cdp, authenticatorId = "" } = opened;
   const device = new Authenticator(platform.origin);
-  const base = "/api/auth";
-  const { sessionId, publicKey } = await begin(platform, base, { invite: (await invite()).token });
+  const base = `/api/${realm}`;
+  const { token: invited } = await invite(realm, role);
+  const body = { invite: invited, ...(name === undefined ? {} : { name }) };
+  const { sessionId, publicKey } = await begin(platform, base, { body });
   const agent = { "user-agent": await page.evaluate<string>("navigator.userAgent") };
   const done = await complete(platform, base, sessionId, device.create(publicKey), agent);
   const [passkey] = device.passkeys;
@@ -179,5 +198,33 @@ export async function withPasskey(options: WarmOptions = {}): Promise<Watched & 
       signCount: passkey.counter,
     },
   });
-  return { ...opened, token: done.body.token };
+  const again = async () => {
+    const asked = await begin(platform, base);
+    return (await complete(platform, base, asked.sessionId, device.get(asked.publicKey), agent)).body.token;
+  };
+  return { ...opened, token: done.body.token, again };
+}
+
+/** Returns the cookie of a session. @param realm as in addresses of the console: `platform`, `auth` or the id of an orb */
+export function sessionCookie({ settings: { publicUrl } }: TestPlatform, realm: string, value: string) {
+  const place = { domain: new URL(publicUrl).hostname, path: "/api" };
+  return {
+    name: cookieName({ publicUrl }, realm),
+    value,
+    ...place,
+    httpOnly: true,
+    sameSite: "Lax",
+  } as const;
+}
+
+/** Opens the page of the account of a new person, who is signed in (see {@link withPasskey}). */
+export async function withAccount(...parameters: Parameters<typeof withPasskey>): Promise<WithPasskey> {
+  const opened = await withPasskey(...parameters);
+  const { page, token } = opened;
+  const realm = parameters[1]?.realm ?? "auth";
+  const name = realm === "_auth" ? PLATFORM_REALM : realm;
+  await page.context().addCookies([sessionCookie(platform, name, token)]);
+  await page.goto(accountUrl(name));
+  await signedIn(page);
+  return opened;
 }
