@@ -45,8 +45,8 @@ interface Finding {
   builds?: boolean;
 }
 
-/** Maximum keys of a schema that are kept in memory while all schemas are read: about 100 MB. */
-const MOST_KEPT = 500_000;
+/** Maximum keys of a schema that are kept in memory while all schemas are read: about 40 MB. */
+const MOST_KEPT = 250_000;
 
 /**
  * Asks which index keys the entries of a schema need and do not have. The answer is whether all of them were kept.

@@ -37,10 +37,11 @@ export async function enforce(
   const fence = current.fence ?? (await liveRecord(deps, orb))?.record.fence;
   // The fence protects the new indexes only if it is that of the definition before.
   if ((await orbHead(deps, orb))?.seq !== current.head) throw new Conflict();
-  // A read that misses writes may find older entries, so that all must be read again.
-  const info =
-    needed.since === undefined && seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(orb)) : null;
-  const since = needed.since ?? info?.state.last_seq;
+  // A read that misses writes may find older entries, so that all must be read again. So must those of which keys were
+  // found before a number is known.
+  const isFound = needed.bySchema.size > 0;
+  const info = !isFound && seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(orb)) : null;
+  const since = isFound ? needed.since : info?.state.last_seq;
   const context = { orb, revision, compiled: compileOrb(document, names) };
   const done: KeyWork[] = [];
   for (const schema of claims) {
