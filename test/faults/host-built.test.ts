@@ -81,7 +81,7 @@ test("npm run host serves every page and file beside npm start, and with an outs
   await using other = runIn(root, ["npm", "run", "host"], outside);
   await other.printed(/ready at/);
   expect(await crawl(`http://localhost:${outside.PORT}`)).toEqual(served);
-});
+}, 240_000);
 
 test("the unit's command serves every page and file, goes on when its installation is replaced, and ends when its programs are gone", async () => {
   const unit = text("scripts/server/systemd/platform.service");
@@ -133,7 +133,7 @@ test("the unit's command serves every page and file, goes on when its installati
   // A start repairs it.
   await using again = runScript("host", env);
   await again.printed(/ready at/);
-});
+}, 240_000);
 
 test("the image's entry point serves every page and file, as a user who cannot write to the installation", async () => {
   const steps = text("Dockerfile")
