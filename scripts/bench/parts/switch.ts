@@ -54,6 +54,12 @@ function earlier(): object {
   return { ...before, modules };
 }
 
+/** What happens beside the requests, and for each phase the slowest request in milliseconds. */
+interface Phases {
+  now: string;
+  slowest: Map<string, number>;
+}
+
 interface Tally {
   requests: number;
   failures: Map<string, number>;
@@ -98,7 +104,16 @@ const LOADS: readonly Load[] = [
   },
 ];
 
-async function run(load: Load, url: string, ids: readonly string[], token: string, signal: AbortSignal) {
+async function run(
+  load: Load,
+  url: string,
+  {
+    ids,
+    token,
+    signal,
+    phases,
+  }: { ids: readonly string[]; token: string; signal: AbortSignal; phases: Phases },
+) {
   const tally: Tally = { requests: 0, failures: new Map(), slowest: 0 };
   while (!signal.aborted) {
     const id = ids[Math.floor(Math.random() * ids.length)] ?? "";
@@ -112,7 +127,9 @@ async function run(load: Load, url: string, ids: readonly string[], token: strin
       (error: unknown) => ({ ok: false, told: String(error) }),
     );
     tally.requests++;
-    tally.slowest = Math.max(tally.slowest, performance.now() - begun);
+    const ms = performance.now() - begun;
+    tally.slowest = Math.max(tally.slowest, ms);
+    phases.slowest.set(phases.now, Math.max(phases.slowest.get(phases.now) ?? 0, ms));
     if (!answer.ok) {
       const told = answer.told.slice(0, 200);
       tally.failures.set(told, (tally.failures.get(told) ?? 0) + 1);
@@ -156,25 +173,34 @@ export async function switching(stand: Stand, token: string, size: number): Prom
   await seedOrb(stand.deps, ORB);
   const ids = (await seedCopies(stand.deps, ORB, size)).filter((_, n) => n % Math.ceil(size / KEYS) === 0);
   const stop = new AbortController();
+  const phases: Phases = { now: "nothing", slowest: new Map() };
+  const { signal } = stop;
   const parts = { host: stand.host.url, functions: stand.functions.url };
   const loads = Object.entries(parts).flatMap(([part, url]) =>
     LOADS.map(
-      async (load) => [`${part}: ${load.name}`, await run(load, url, ids, token, stop.signal)] as const,
+      async (load) =>
+        [`${part}: ${load.name}`, await run(load, url, { ids, token, signal, phases })] as const,
     ),
   );
   await delay(BESIDE_MS);
   const found: Record<string, string> = {};
+  phases.now = "the dry run";
   const dry = await put(stand, token, "dryRun=true", changed());
   found["dry run: status, seconds"] = dry.join(", ");
+  phases.now = "the publication";
   const there = await put(stand, token, "publish=true", changed());
   found["publication: status, seconds"] = there.join(", ");
+  phases.now = "nothing";
   found["ms until a list comes from the new index"] = (await untilIndexed(stand.host, token)).toFixed(0);
   await delay(BESIDE_MS);
+  phases.now = "the publication of the earlier document";
   const back = await put(stand, token, "publish=true", earlier());
+  phases.now = "nothing";
   found["publication of the earlier document: status, seconds"] = back.join(", ");
   await delay(BESIDE_MS);
   stop.abort();
   for (const [name, tally] of await Promise.all(loads)) found[name] = told(tally);
+  for (const [name, ms] of phases.slowest) found[`slowest request beside ${name}: ms`] = ms.toFixed(0);
   printPairs(`A change of the definition of ${size.toLocaleString("en")} entries, under load`, found);
   return found;
 }

@@ -384,7 +384,7 @@ function leftBehind(
   return [...after.byHome.values()].flatMap(({ module, id: schema, home }): PlacedChange[] => {
     const moduleType = document.modules.find(({ id }) => id === module)?.type;
     if (moduleType === undefined || known.has(homeKey(home))) return [];
-    const message = `Schema ${module}/${schema} is new, but an interrupted publication has made entries of objects for it. They are erased a minute after the interruption. Try again then, publish that document to finish it, or use another id.`;
+    const message = `Schema ${module}/${schema} is new, but an interrupted publication has made entries of objects for it. They are erased five minutes after the interruption. Try again then, publish that document to finish it, or use another id.`;
     return [
       { ...{ module, moduleType, schema, home }, severity: "dangerous", code: "returned_schema", message },
     ];

@@ -26,8 +26,11 @@ import { Conflict, type StoredMessage } from "../../store/types.ts";
 
 /** Milliseconds after which a publication renews its mark. */
 const RENEW_MS = 10_000;
-/** Age of a mark in milliseconds after which its publication is taken for interrupted. */
-const ABANDONED_MS = 60_000;
+/**
+ * Age of a mark in milliseconds after which its publication is taken for interrupted. While it builds indexes for all
+ * entries of a schema, it does not renew the mark: a million entries take a minute.
+ */
+const ABANDONED_MS = 300_000;
 const PAGE = 100;
 
 export interface Definition {
