@@ -205,6 +205,11 @@ describe("A search of all schemas", () => {
     ])
       expect([query, (await as("GET", path + query)).status]).toEqual([query, 400]);
     expect((await as("POST", path, {})).status).toBe(405);
+    for (const at of [path, managed]) {
+      const headers = { authorization: `Bearer ${token}`, "orb-definition": "1" };
+      const shaped = await fetch(`${platform.origin}${at}?q=a`, { headers });
+      expect([at, shaped.status, await shaped.json()]).toMatchObject([at, 400, { code: "invalid_header" }]);
+    }
     const reserved = await as("POST", "/api/admin/orbs", {
       id: "search-taken",
       modules: [{ id: "search", type: "CONTENT", schemas: [] }],

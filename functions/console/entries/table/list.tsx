@@ -12,8 +12,6 @@ import { leaveFreely } from "../../state/leave.ts";
 import { useLoad } from "../../state/load.ts";
 import { useCaller } from "../../state/session.ts";
 import { t } from "../../texts/t.ts";
-import { ProblemBox } from "../../ui/problem.tsx";
-import { Loading } from "../../ui/states.tsx";
 import { complain, say } from "../../ui/toast.tsx";
 import { AddDialog, hasDraft } from "../add.tsx";
 import type { Rights } from "./bulk/bulk.ts";
@@ -41,7 +39,7 @@ import {
 } from "./data/view.ts";
 import { Changes, Foot } from "./foot.tsx";
 import { Grid, type GridHandle, type Range } from "./grid.tsx";
-import type { FrameProps } from "./layouts/frame.tsx";
+import { OtherLayout } from "./other-layout.tsx";
 import { useSelection } from "./selection.ts";
 import { Remedy, Slow } from "./slow.tsx";
 import { Toolbar } from "./toolbar.tsx";
@@ -266,24 +264,6 @@ function Adding({
   );
 }
 
-type LayoutModule = typeof import("./layouts/frame.tsx");
-let loadedLayouts: LayoutModule | undefined;
-
-/** The list in another layout than the table. */
-function OtherLayout(props: FrameProps) {
-  const [module, setModule] = useState(loadedLayouts);
-  const [error, setError] = useState<unknown>();
-  useEffect(() => {
-    if (module !== undefined) return;
-    import("./layouts/frame.tsx").then((found) => {
-      loadedLayouts = found;
-      setModule(found);
-    }, setError);
-  }, [module]);
-  if (error !== undefined) return <ProblemBox error={error} retry={() => location.reload()} />;
-  return module === undefined ? <Loading /> : <module.LayoutFrame {...props} />;
-}
-
 type SetValueModule = typeof import("./set-value.tsx");
 
 /** Sets a value in the selected entries. */
@@ -397,6 +377,15 @@ function Shown({ layout, ...shown }: Parameters<typeof Frame>[0] & { layout: Lay
   );
 }
 
+/** Reads the rows again when the user comes back to the table: another layout may have changed values. */
+function useFreshTable(isTable: boolean, refresh: () => void): void {
+  const wasTable = useRef(isTable);
+  useEffect(() => {
+    if (isTable && !wasTable.current) refresh();
+    wasTable.current = isTable;
+  }, [isTable]);
+}
+
 /** Returns a filter for the entries that have a value, or none. */
 const filterFor = (name: string, value: Scalar | undefined): Filter =>
   value === undefined ? { name, op: "null", value: "true" } : { name, op: "eq", value: String(value) };
@@ -415,6 +404,7 @@ export function List(props: ListProps) {
   const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useListCommands(listed, code);
   const { layout } = (view.layout === undefined ? undefined : layoutsOf(schema).get(view.layout)) ?? {};
+  useFreshTable(layout === undefined, refresh);
   const change = (part: Partial<View>, replace = false) => {
     // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
     if (["filters", "status", "search", "missing"].some((name) => name in part)) selection.clear();
