@@ -5,7 +5,8 @@
  * single read sees the whole batch or nothing of it, because the broker isolates reads from batches, on each replica and
  * in the memory of a host. Two reads can differ: the publication comes between them, or the second is answered by a
  * replica that lags. So a request is answered only from reads that all begin after every publication of which they show a
- * message: otherwise it reads again, from then on nothing older than that message.
+ * message: otherwise it reads again, from then on nothing older than that message. A request that publications have
+ * overtaken several times holds further ones of this process for a moment.
  */
 import { PerHost } from "../kernel/bounded-map.ts";
 import { AppError } from "../kernel/errors.ts";
@@ -39,6 +40,13 @@ const publications = new PerHost<Known>(MOST_STREAMS);
 const SETTLED_MS = 10_000;
 /** Maximum number of times that a request reads. Each further one has met a newer publication. */
 const PASSES = 10;
+/** After this many of them, publications of this process wait for the request. */
+const PATIENT_PASSES = 3;
+/** Maximum milliseconds for which a publication waits for such requests. */
+const HELD_MS = 3_000;
+const LOOK_MS = 5;
+/** For each stream, the number of requests of this process for which publications wait. */
+const overtaken = new PerHost<{ requests: number }>(MOST_STREAMS);
 /** Milliseconds to wait until the leader has what a replica has returned. */
 const LEADER_WAITS = [0, 2, 5, 20, 50, 100];
 
@@ -108,12 +116,15 @@ class Pass {
 const covers = (known: Publication | undefined, { seq, time }: Publication): boolean =>
   known !== undefined && seq <= known.seq && time <= known.time;
 
+/** Returns the sequence number of the last message of a stream. */
+const lastOf = async (store: Store, stream: string): Promise<number> =>
+  (await store.get(stream, ">", { consistency: "leader" }))?.seq ?? 0;
+
 /** Waits until the leader has a message. A replica may have it a moment earlier. */
 async function isLed(store: Store, stream: string, seq: number): Promise<boolean> {
   for (const ms of LEADER_WAITS) {
     if (ms > 0) await pause(ms);
-    const last = await store.get(stream, ">", { consistency: "leader" });
-    if ((last?.seq ?? 0) >= seq) return true;
+    if ((await lastOf(store, stream)) >= seq) return true;
   }
   return false;
 }
@@ -126,6 +137,23 @@ async function floorOf(deps: Installation, stream: string, known: Known | undefi
   if (known === undefined || Date.now() - known.since > SETTLED_MS) return 0;
   if (!known.isLed && !seesAllWrites(deps)) known.isLed = await isLed(deps.store, stream, known.seq);
   return known.isLed || seesAllWrites(deps) ? known.seq : 0;
+}
+
+/** Waits until no publication has overtaken a request of this process several times. Call this before a publication. */
+export async function afterReaders({ config }: Pick<Installation, "config">, stream: string): Promise<void> {
+  for (let waited = 0; waited < HELD_MS; waited += LOOK_MS) {
+    if ((overtaken.get(config, stream)?.requests ?? 0) === 0) return;
+    await pause(LOOK_MS);
+  }
+}
+
+/** Makes publications of this process wait. @returns ends that */
+function holdPublications(config: Installation["config"], stream: string): () => void {
+  const waiting = overtaken.get(config, stream) ?? overtaken.set(config, stream, { requests: 0 });
+  waiting.requests++;
+  return () => {
+    waiting.requests--;
+  };
 }
 
 /**
@@ -142,17 +170,26 @@ export async function readWhole<D extends Installation, T>(
   read: (deps: D, floor: number) => Promise<T>,
 ): Promise<T> {
   const name = `${stream} ${incarnation}`;
-  for (let left = PASSES; left > 0; left--) {
-    const known = publications.get(deps.config, name);
-    const before = known && { seq: known.seq, time: known.time };
-    const floor = await floorOf(deps, stream, known);
-    const pass = new Pass(deps, stream, floor);
-    const result = await read({ ...deps, store: pass.over(deps.store) }, floor);
-    const { met } = pass;
-    if (met === undefined || covers(before, met)) return result;
-    const newest = publications.get(deps.config, name);
-    if (!covers(newest, met))
-      publications.set(deps.config, name, { ...met, since: Date.now(), isLed: false });
+  let release: (() => void) | undefined;
+  try {
+    for (let passes = 0; passes < PASSES; passes++) {
+      if (passes === PATIENT_PASSES) release = holdPublications(deps.config, stream);
+      const known = publications.get(deps.config, name);
+      const before = known && { seq: known.seq, time: known.time };
+      // What was stored before a pass overtakes none of its reads, also if this process has not met it yet.
+      const stored = passes === 0 ? 0 : await lastOf(deps.store, stream);
+      const floor = Math.max(stored, await floorOf(deps, stream, known));
+      const pass = new Pass(deps, stream, floor);
+      const result = await read({ ...deps, store: pass.over(deps.store) }, floor);
+      const { met } = pass;
+      if (met === undefined || covers(before, met)) return result;
+      const newest = publications.get(deps.config, name);
+      if (!covers(newest, met))
+        publications.set(deps.config, name, { ...met, since: Date.now(), isLed: false });
+      if (met.seq <= stored) return result;
+    }
+  } finally {
+    release?.();
   }
   const detail =
     "Change sets are published faster than this can be read. Try again in a moment, or request less.";

@@ -189,6 +189,49 @@ it("shows an entry with referenced entries of the same publication", async () =>
   expect(new Set(shown.map((item) => item.values.number)).size).toBe(1);
 });
 
+it("comes to an end while sets are published without a pause", async () => {
+  const SETS = 80;
+  const made: string[] = [];
+  for (let number = 0; number < SETS; number++) {
+    const values = { number: -1 };
+    const { id } = (await createEntry(deps, admin, { ...context, ...place, values, publish: true })).snapshot;
+    const set = newSet(deps, admin, { title: "Release" });
+    await store.append(stream, setMessage("shop", set, 0));
+    const within = await writingInto(deps, callerIn(admin, orb), orb, set.id);
+    const next = { values: { number: -2 }, merge: true };
+    await updateEntry(within.deps, admin, { ...context, into: within.into, id, ...next });
+    made.push(set.id);
+  }
+  let isRead = false;
+  const publishing = (async () => {
+    for (const set of made) if (!isRead) await publish(set);
+  })();
+  // Each read of entries waits until another set is published, unless publications wait for the reader.
+  const since = async (seq: number) => {
+    for (let looks = 0; looks < 20; looks++) {
+      const last = await store.get(stream, "shop._change.*.record");
+      if (last !== null && last.seq > seq) return;
+      await new Promise((resolve) => setTimeout(resolve, 10));
+    }
+  };
+  const slow: Store = new Proxy(store as Store, {
+    get(target, name) {
+      if (name !== "getMany") return Reflect.get(target, name);
+      return async (...args: Parameters<Store["getMany"]>) => {
+        await since((await store.get(stream, ">"))?.seq ?? 0);
+        return target.getMany(...args);
+      };
+    },
+  });
+  const query = parseListQuery(new URLSearchParams(`limit=${SETS}&sort=-createdAt`), schema, []);
+  const input = { reading: readAs(admin, orb, schema), query, choice };
+  const { items } = await listEntries({ ...deps, store: slow }, input).finally(() => {
+    isRead = true;
+  });
+  expect(items).toHaveLength(SETS);
+  await publishing;
+});
+
 describe("a read that must include a message", () => {
   const subject = (number: number) => `shop._whole.${number}`;
   const FAR = 1_000_000_000;

@@ -104,6 +104,21 @@ export function contentMessage(orb: string, set: string, content: Content, seq: 
   };
 }
 
+/** Returns the content of a published set. @param revisions the revisions that the publication writes, by entry */
+export function finished(
+  content: Content,
+  revisions: ReadonlyMap<string, number>,
+  before: ReadonlyMap<string, Before | null>,
+): Content {
+  const items = content.items.map((item): Item => {
+    const revision = revisions.get(item.id);
+    return revision === undefined
+      ? item
+      : { ...item, done: { revision, before: before.get(item.id) ?? null } };
+  });
+  return { ...content, items };
+}
+
 export function addressOfItem(orb: string, { type, schema, id }: Item): EntryAddress {
   return { orb, ...parsedHome(type, schema), id };
 }

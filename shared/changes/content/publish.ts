@@ -36,6 +36,7 @@ import { ReadBudget } from "../../store/budget.ts";
 import { isUnsure } from "../../store/errors.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, LARGE_BATCH_LIMIT } from "../../store/types.ts";
+import { afterReaders } from "../../store/whole.ts";
 import { contextIn, prepareRelease, type Release } from "../definition/index.ts";
 import {
   type ChangeSet,
@@ -58,6 +59,7 @@ import {
   type Before,
   type Content,
   contentMessage,
+  finished,
   type Item,
   MOST_BYTES,
   type ReadContent,
@@ -288,6 +290,7 @@ export async function publishSet(deps: Deps, actor: Actor, input: PublishInput):
   const until = deps.clock.now() + PUBLISH_MS;
   const attempts = new Attempts(deps);
   const run = async (attempt: number): Promise<Published> => {
+    await afterReaders(deps, streams.orb(orbId));
     const [context, record, content] = await Promise.all([
       attempt === 0 ? first : renewDefinition(deps, input),
       requireSet(deps, orbId, set),
@@ -477,21 +480,6 @@ async function takenBack(
     messages.push(setMessage(orb, next, found.seq));
   }
   return messages;
-}
-
-/** Returns the content of a published set. @param revisions the revisions that the publication writes, by entry */
-function finished(
-  content: Content,
-  revisions: ReadonlyMap<string, number>,
-  before: ReadonlyMap<string, Before | null>,
-): Content {
-  const items = content.items.map((item): Item => {
-    const revision = revisions.get(item.id);
-    return revision === undefined
-      ? item
-      : { ...item, done: { revision, before: before.get(item.id) ?? null } };
-  });
-  return { ...content, items };
 }
 
 function tooMany(messages: number): AppError {
