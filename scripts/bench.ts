@@ -21,6 +21,7 @@ import {
 } from "./bench/measure.ts";
 import { ANY_SIZE, anySize } from "./bench/parts/any-size.ts";
 import { imports } from "./bench/parts/import.ts";
+import { publishing } from "./bench/parts/publish.ts";
 import { SWITCH_SIZE, switching } from "./bench/parts/switch.ts";
 import { machine, printGrowth, printPairs, printRows, type Row, writeReport } from "./bench/report.ts";
 import { SCALE_SIZES, scale } from "./bench/scale.ts";
@@ -42,9 +43,10 @@ const PARTS = [
   "import",
   "any-size",
   "switch",
+  "publish",
 ] as const;
 /** Parts of the benchmark that take long. They run only if a command-line argument names them. */
-const NAMED: readonly string[] = ["scale", "peers", "files", "import", "any-size", "switch"];
+const NAMED: readonly string[] = ["scale", "peers", "files", "import", "any-size", "switch", "publish"];
 const SIZES = [1_000, 10_000, 100_000];
 const ORBS = [10, 100, 1_000];
 const CONNECTIONS = 8;
@@ -263,7 +265,8 @@ async function run(): Promise<void> {
     const [entries = SWITCH_SIZE] = givenSizes([]);
     report.switch = await switching(stand, token, entries);
   }
-  if (["files", "hidden", "import", "any-size", "switch"].includes(asked.join()))
+  if (wants("publish")) report.publish = await publishing(stand, token);
+  if (["files", "hidden", "import", "any-size", "switch", "publish"].includes(asked.join()))
     return writeReport(join(DATA, "bench.json"), report);
   console.error("Seeding …");
   const all: Seeded[] = [];
