@@ -56,7 +56,6 @@ test("edits and creates entries in a set, which the address keeps until the user
   const page = await console.open(`/orbs/${ORB}/changes/${set}`);
   await page.getByRole("link", { name: "Edit in this set" }).click();
   await bar(page).getByRole("link", { name: title }).waitFor();
-  await inspect(page, "change-edit-overview");
   await (await console.navigation(page)).getByRole("link", { name: "Product" }).click();
   const row = page.getByRole("link", { name: "Desk lamp" });
   await row.waitFor();

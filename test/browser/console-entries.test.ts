@@ -7,7 +7,8 @@ import { inspect, PHONE, useConsole } from "../support/console.ts";
 const console = useConsole();
 
 const LIST = "/orbs/books/entries/library/book";
-const LONG = 5_000;
+/** More entries than a list follows (2,000). */
+const LONG = 2_500;
 
 const orb = {
   id: "books",
@@ -178,7 +179,6 @@ test("filters by state, field and text, and keeps views in the address and by na
   await page.getByText("of 20").waitFor();
   await page.getByLabel("Filters to match").selectOption("Match all");
   await page.getByText("of 5").waitFor();
-  await inspect(page, "table-filters");
   await page.getByRole("button", { name: "Save this view" }).click();
   await page.getByLabel("Name of the view").fill("Poems");
   await page.keyboard.press("Enter");
@@ -355,7 +355,6 @@ test("imports a file, and says which lines failed and why", async () => {
     .filter({ hasText: "Line 3" })
     .getByText(/must be a/)
     .waitFor();
-  await inspect(page, "table-imported");
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect.poll(async () => (await titles(page)).sort()).toEqual(["One", "Two"]);
   await expect.poll(() => rowsOf(page).filter({ hasText: "Published" }).count()).toBe(2);
@@ -374,7 +373,6 @@ test("undoes an import: deletes what it created, and imports the file again afte
   await start();
   await dialog.getByRole("button", { name: "Undo: delete 3 imported entries" }).click();
   await dialog.getByText("3 imported entries deleted.").waitFor();
-  await inspect(page, "table-import-undone");
   const undone = async () => (await titles(page)).filter((title) => title.startsWith("Undone"));
   await dialog.getByRole("button", { name: "Close" }).last().click();
   await expect.poll(undone).toEqual([]);
@@ -437,14 +435,15 @@ test("imports a corrected file again, as a platform admin and as an editor: rows
     const buffer = Buffer.from(`code,text,note\n${text}`);
     await dialog.getByLabel("File").setInputFiles({ name: "labels.csv", mimeType: "text/csv", buffer });
     await dialog.getByLabel("Rows of existing entries").selectOption("code");
-    await inspect(page, "table-import-match");
     await dialog.getByRole("button", { name: /Import . entries/ }).click();
     return dialog;
   };
   const close = (page: Page) =>
     page.getByRole("dialog").getByRole("button", { name: "Close" }).last().click();
   const page = await console.open(labels);
-  await (await start(page, "a,One,x\nb,Two,\n")).getByText("2 entries imported.").waitFor();
+  const first = await start(page, "a,One,x\nb,Two,\n");
+  await first.getByText("2 entries imported.").waitFor();
+  await inspect(page, "table-import-match");
   await close(page);
   // The runtime API, which the console uses for editors, answers 404 for a row without an entry.
   console.allow(/status of 404/);
@@ -498,7 +497,6 @@ test("puts changes by others in their places, and announces new entries and thos
   await write("DELETE", `/${third?.id}`);
   await row(2).getByText("Gone").waitFor();
   await page.getByText("1 new entry. 1 entry left the list.").waitFor();
-  await inspect(page, "table-live");
   await page.getByRole("button", { name: "Show" }).click();
   await expect.poll(async () => (await titles(page)).slice(0, 3)).toEqual(["Book 31", "Book 30", "Book 29"]);
   await expect.poll(() => page.getByRole("button", { name: "Show" }).count()).toBe(0);
@@ -601,10 +599,10 @@ test("scrolls and filters long lists without holding more than what is shown", a
   await page.getByRole("link", { name: `Sample ${LONG - 1}` }).waitFor();
   await page.getByRole("button", { name: "Add a filter" }).click();
   await page.getByLabel("Field").selectOption("number");
-  await page.getByLabel("Value").fill("4321");
+  await page.getByLabel("Value").fill("1321");
   await page.getByRole("button", { name: "Apply the filter" }).click();
   await page.getByText("1–1 of 1").waitFor();
-  await page.getByRole("link", { name: "Sample 4321" }).waitFor();
+  await page.getByRole("link", { name: "Sample 1321" }).waitFor();
 });
 
 test("shows users only the acts that their role allows", async () => {

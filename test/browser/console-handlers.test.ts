@@ -82,7 +82,6 @@ test("calls a handler with a form from its input schema, and shows faults at the
   await card.getByLabel("count").fill("3");
   await card.getByRole("button", { name: "Call" }).click();
   expect(JSON.parse((await card.locator("pre").textContent()) ?? "")).toEqual({ total: 60 });
-  await inspect(page, "handlers-called");
   await card.getByLabel("Enter the input as JSON").check();
   expect(JSON.parse(await card.getByLabel("Input (JSON)").inputValue())).toEqual({ count: 3, size: "large" });
 });
@@ -145,7 +144,6 @@ test("shows a delivery that waits with the reason, and delivers it again", async
       );
     })
     .toBe(true);
-  await inspect(home, "home-attention");
   await home.getByRole("listitem").filter({ has: concern }).getByRole("link", { name: "View" }).click();
   await home.getByRole("row").filter({ hasText: "The notifier is full." }).waitFor();
   notifier.answer = () => null;

@@ -216,7 +216,6 @@ test("dropped and pasted files are uploaded, on a phone and from right to left t
     })()`);
     await tile(page, name).waitFor();
   }
-  await inspect(page, "media-phone");
   await tile(page, "pasted.png").click();
   await dialog(page).getByLabel("Alternative text (English)").waitFor();
   await inspect(page, "media-phone-file");

@@ -61,7 +61,6 @@ test("leads from an empty platform to a published orb", async () => {
   await page.getByRole("button", { name: "Create orb" }).click();
   await page.getByText(/must be a BCP 47 language tag/).waitFor();
   await expect.poll(() => page.getByLabel("Languages").getAttribute("aria-invalid")).toBe("true");
-  await inspect(page, "console-create-fault");
   await page.getByLabel("Languages").fill("en, de");
   await page.getByLabel("First content type").fill("Article");
   await page.getByRole("button", { name: "Create orb" }).click();
@@ -153,7 +152,6 @@ test("fits a phone, where the navigation opens on demand", async () => {
   await navigation.getByRole("link", { name: "Orbs" }).click();
   await page.getByRole("heading", { level: 1, name: "Orbs" }).waitFor();
   await expect.poll(() => navigation.isVisible()).toBe(false);
-  await inspect(page, "console-phone-home");
 });
 
 test("shows users of an orb only what their role allows", async () => {
@@ -212,7 +210,6 @@ test("keeps what was typed when the session ends", async () => {
   console.allow(/status of 401 /);
   await page.getByRole("button", { name: "Create orb" }).click();
   const dialog = page.getByRole("dialog", { name: "Your session has ended" });
-  await inspect(page, "console-session-ended");
   // Without a new session, the page stays and asks again.
   const asked = page.waitForResponse(/discovery.me/);
   await dialog.getByRole("button", { name: "Continue" }).click();
