@@ -1,6 +1,7 @@
 /** The description of an orb as a change set will leave it. */
 import { z } from "@hono/zod-openapi";
 import type { Context } from "hono";
+import { requireScope } from "../../shared/access/authorize.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { liveOrb, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { definitionIn, readingFrom } from "../http/within.ts";
@@ -21,7 +22,8 @@ export async function orbWithin(c: Context<AppEnv>, orb: string, change: string)
   const live = await liveOrb(deps, orb);
   if (live === null) throw noLiveOrb();
   const actor = await actorFor(c, orb, live.compiled.usesAccess);
-  const context = await definitionIn(deps, live, change);
+  requireScope(actor, "read", live.orb);
+  const context = await definitionIn(deps, live, change, async () => actor);
   await readingFrom(deps, actor, context, { change });
   return context;
 }
