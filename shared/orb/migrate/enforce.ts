@@ -2,7 +2,15 @@
 import { type CompiledOrb, type CompiledSchema, compileOrb } from "../../definition/compile.ts";
 import { homeKey } from "../../definition/document/index.ts";
 import type { Fence } from "../../definition/live-orb.ts";
-import { addedTo, type EntryWork, type KeyWork, liveRecord, orbHead } from "../../definition/stored/index.ts";
+import {
+  addedTo,
+  type EntryWork,
+  fenceNow,
+  type KeyWork,
+  liveRecord,
+  orbHead,
+  UNFENCED,
+} from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { backfillExisting, type Duplicate } from "../../entry/migrate/index.ts";
 import { firstChanges } from "../../entry/ordered/index.ts";
@@ -36,7 +44,10 @@ export async function enforce(
   if (claims.length === 0) return work;
   const fence = current.fence ?? (await liveRecord(deps, orb))?.record.fence;
   // The fence protects the new indexes only if it is that of the definition before.
-  if ((await orbHead(deps, orb))?.seq !== current.head) throw new Conflict();
+  const [head, now] = await Promise.all([orbHead(deps, orb), fenceNow(deps, orb, fence)]);
+  if (head?.seq !== current.head) throw new Conflict();
+  // A publication that blocks writes, or that has crashed meanwhile, has moved the fence. Then no batch can expect it.
+  const builds = now.seq === (fence ?? UNFENCED).seq;
   // A read that misses writes may find older entries, so that all must be read again. So must those of which keys were
   // found before a number is known.
   const isFound = needed.bySchema.size > 0;
@@ -49,9 +60,9 @@ export async function enforce(
     const fresh = addedTo(work, home);
     const found = needed.bySchema.get(homeKey(home));
     const { duplicates, roots } =
-      found?.answer === true
+      builds && found?.answer === true
         ? await found.write(fence)
-        : await backfillExisting(deps, context, schema, { upTo: since, fresh, builds: true, fence });
+        : await backfillExisting(deps, context, schema, { upTo: since, fresh, builds, fence });
     requireUnshared(plan, schema, duplicates);
     if (since === undefined) continue;
     const first = await firstChanges(deps, { orb, ...home }, [...fresh], since);
