@@ -154,6 +154,8 @@ test("creates and updates a draft, which readers see only after it is published"
   });
   const found = await reader.use("query_entries", { ...place, filter: { slug: "lamps" }, count: true });
   expect(parsed(found)).toMatchObject({ items: [{ id }], total: 1 });
+  const searched = { collection: "catalog/category", id, title: "Lamps", text: "Lamps" };
+  expect(parsed(await reader.use("search", { text: "lamp" }))).toMatchObject({ items: [searched] });
   const history = { items: [{ revision: 3 }, {}, {}] };
   expect(parsed(await writer.use("entry_history", { id }))).toMatchObject(history);
   await using editor = await agent("/api/shop/mcp", (await user(platform, "shop", "admin")).token);

@@ -1,7 +1,9 @@
 /** Searches of all schemas of an orb: what they find, in which order, whose rights they have, and their pages. */
 import { beforeAll, describe, expect, test } from "vitest";
+import { createClient } from "../../shared/client/index.ts";
 import { call, user } from "../support/auth.ts";
 import { fileAdmin } from "../support/file-admin.ts";
+import { orbCommand } from "../support/orb-command.ts";
 
 const { platform, token, as } = await fileAdmin();
 const ORB = "searched";
@@ -192,6 +194,22 @@ describe("A search of all schemas", () => {
       idsOf((await as("GET", `${managed}?q=${q}&change=${change}`)).body as Page);
     expect([await within("stork"), await within("pelican")]).toEqual([[], [id]]);
     expect([idsOf(await find("stork")), idsOf(await find("pelican"))]).toEqual([[id], []]);
+  });
+
+  test("is a method of the client, also within a change set and with a pinned definition, and a command", async () => {
+    const id = await add("article", { title: "Lone egret" });
+    const client = createClient({ url: platform.origin, token, definition: { [ORB]: 1 } }).orb(ORB);
+    const found = { id, title: "Lone egret", snippet: [{ text: "Lone " }, { text: "egret", match: true }] };
+    const wish = { locale: "en", limit: 1 };
+    expect(await client.search("egret", wish)).toMatchObject({ items: [found], nextCursor: null });
+    const set = await client.changes.open({ title: "Egrets" });
+    expect(await client.changes.in(set).search("egret", wish)).toMatchObject({ items: [found] });
+    const orb = await orbCommand(platform.origin, token);
+    const { out, code } = await orb.run("search", ORB, "egret");
+    expect([out.trimEnd().split("\n"), code]).toEqual([
+      [`news/article ${id}  Lone egret`, "    Lone [egret]"],
+      0,
+    ]);
   });
 
   test("refuses what has no meaning for it", async () => {
