@@ -148,6 +148,17 @@ describe("link in workerd", () => {
     expect(await alone.ask(ask("deleteStream", "made"))).toEqual([{ answer: false }]);
   });
 
+  test("a batch that is too large for one RPC is stored over a connection of its own", async () => {
+    const data = "x".repeat(1_000_000);
+    const messages = Array.from({ length: 36 }, (_, number) => ({
+      subject: subject(`large${number}`),
+      data,
+    }));
+    const [batch] = await alone.ask(ask("batch", SHOP_STREAM, messages));
+    const last = await broker.store("operator").streamInfo(SHOP_STREAM);
+    expect(batch).toEqual({ answer: last?.state.last_seq });
+  });
+
   test("a service request returns the service's reply and headers", async () => {
     const service = broker.store("operator");
     service.subscribe("svc.echo", (message) => {

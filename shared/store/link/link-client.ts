@@ -19,8 +19,14 @@ export interface LinkStub {
 const PATIENCE_MS = 15_000;
 
 /**
- * Returns a store that calls the methods of the Durable Object `far`. Subscriptions are an exception: they use a direct
- * connection to the broker.
+ * Characters of a batch from which it takes the direct connection. The RPC system copies at most 32 MiB per value, and
+ * a character takes up to two bytes there.
+ */
+const LARGE_BATCH = 12 * 1024 * 1024;
+
+/**
+ * Returns a store that calls the methods of the Durable Object `far`. Subscriptions and large batches are exceptions:
+ * they use a direct connection to the broker.
  */
 export function linkedStore(far: LinkStub, direct: () => Store): Store {
   let session: LinkSession | undefined;
@@ -53,6 +59,10 @@ export function linkedStore(far: LinkStub, direct: () => Store): Store {
   ) as unknown as Pick<Store, Call>;
   return {
     ...linked,
+    batch: (stream, messages) =>
+      messages.reduce((length, { data }) => length + data.length, 0) > LARGE_BATCH
+        ? ownConnection().batch(stream, messages)
+        : linked.batch(stream, messages),
     subscribe: (subject, deliver, lost) => ownConnection().subscribe(subject, deliver, lost),
     publish: (subject, data, headers, reply) => ownConnection().publish(subject, data, headers, reply),
     ping: () => (own === undefined ? linked.ping() : own.ping()),
