@@ -270,6 +270,7 @@ function addWithin(router: Router, prefix: AdminPrefix): void {
   const path = `${prefix}/{orbId}/changes/{changeId}/definition` as const;
   const remove = defineRoute({
     ...adminRoute(prefix, "orbs.write"),
+    tags: ["Change sets"],
     method: "delete",
     path,
     operationId: "removeDefinitionFromChange",
@@ -281,6 +282,7 @@ function addWithin(router: Router, prefix: AdminPrefix): void {
   });
   const rebase = defineRoute({
     ...adminRoute(prefix, "orbs.write"),
+    tags: ["Change sets"],
     method: "post",
     path: `${path}/rebase` as const,
     operationId: "rebaseDefinitionInChange",
