@@ -153,8 +153,10 @@ export function compareRetired(
       ];
       const was = before.get(field.name);
       const changed = was === undefined ? [] : meaningChanges(was, { ...field, name: field.shown });
-      const others = field.forms.filter((form) => form !== field.name && before.has(form));
-      const isBack = others.length > 0 && !field.forms.some((form) => live?.has(form));
+      // The newest form comes first.
+      const last = one.fields.find(({ name }) => field.forms.includes(name));
+      const isBack =
+        last !== undefined && last.name !== field.name && !field.forms.some((form) => live?.has(form));
       return [
         ...changed.map((change) => ({
           ...at,

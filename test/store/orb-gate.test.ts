@@ -17,7 +17,7 @@ import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
-import { updateOrb } from "../../shared/orb/update.ts";
+import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Append } from "../../shared/store/types.ts";
 import { countingStore, Stopped, stoppingStore } from "../support/counting.ts";
@@ -427,6 +427,9 @@ test("a removed field is what it was before its type changed, with one publicati
   await publish(orb, withFields(orb, TITLE, { ...size, type: "string", from: rule }));
   const { snapshot: late } = await write(await inForce(orb), { title: "b", size: "large" });
   await publish(orb, withFields(orb, TITLE));
+  const same = withFields(orb, TITLE, { ...size, type: "string" });
+  const { changes } = (await tryUpdate(deps, admin, { orb, document: same })).impact;
+  expect(changes.filter(({ severity }) => severity === "converted")).toEqual([]);
   const refused = await failureOf(publish(orb, first));
   expect(refused.code).toBe("incompatible_change");
   expect(refused.message).toContain(`${late.id} cannot become integer`);
