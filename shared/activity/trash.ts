@@ -7,6 +7,7 @@ import {
   type EntryView,
   entryView,
   type OrbContext,
+  type StoredSnapshot,
   schemaOf,
   snapshotOf,
   withNames,
@@ -35,45 +36,70 @@ export interface TrashPage {
   next: number | null;
 }
 
-/** Returns the messages among these that say that an entry is deleted, and that are still the last ones of their entries. */
-async function deletionsIn(
+/** Deletions that are looked at together. Their entries have at most about as many bytes as one read may have. */
+const AT_ONCE = 7;
+
+const isDeletion = (message: StoredMessage): boolean => {
+  const [, type = ""] = message.subject.split(".");
+  return RESTORED.has(type) && snapshotOf(message)?.status === "DELETED";
+};
+
+type Before = { size: number; snapshot: StoredSnapshot };
+
+/** Looks at deletions. Returns the last revision before each of those after which nothing was written. */
+async function standing(
   { store }: Deps,
   stream: string,
-  messages: readonly StoredMessage[],
-): Promise<ReadonlySet<number>> {
-  const deletions = messages.filter((message) => {
-    const [, type = ""] = message.subject.split(".");
-    return RESTORED.has(type) && snapshotOf(message)?.status === "DELETED";
-  });
-  if (deletions.length === 0) return new Set();
+  deletions: readonly StoredMessage[],
+): Promise<Map<StoredMessage, Before>> {
   const logs = deletions.map(({ subject }) => subject);
-  const heads = await store.getMany(stream, logs, { maxBytes: PAIR_BYTES });
-  return new Set(
-    deletions.filter(({ subject, seq }) => heads.get(subject)?.seq === seq).map(({ seq }) => seq),
-  );
+  const [heads, ...earlier] = await Promise.all([
+    store.getMany(stream, logs, { maxBytes: PAIR_BYTES }),
+    ...deletions.map(({ subject, seq }) =>
+      store.getMany(stream, [subject], { maxBytes: PAIR_BYTES, upTo: seq - 1 }),
+    ),
+  ]);
+  const found = new Map<StoredMessage, Before>();
+  for (const [at, deletion] of deletions.entries()) {
+    const before = earlier[at]?.get(deletion.subject);
+    const snapshot = snapshotOf(before);
+    if (heads.get(deletion.subject)?.seq === deletion.seq && before !== undefined && snapshot !== null)
+      found.set(deletion, { size: before.size, snapshot });
+  }
+  return found;
 }
 
-/** Returns the last revision of an entry before its deletion. */
-async function lastBefore({ store }: Deps, stream: string, { subject, seq }: StoredMessage) {
-  const options = { maxBytes: PAIR_BYTES, upTo: seq - 1 };
-  const found = (await store.getMany(stream, [subject], options)).get(subject);
-  return { size: found?.size ?? 0, snapshot: snapshotOf(found) };
+/** Yields messages together with the entry that each of them has deleted, if it still is. */
+async function* examined(
+  deps: Deps,
+  stream: string,
+  messages: readonly StoredMessage[],
+): AsyncGenerator<{ message: StoredMessage; before: Before | undefined }> {
+  const deletions = messages.filter(isDeletion);
+  let looked = new Map<StoredMessage, Before>();
+  let next = 0;
+  for (const message of messages) {
+    if (deletions[next] === message && next % AT_ONCE === 0)
+      looked = await standing(deps, stream, deletions.slice(next, next + AT_ONCE));
+    if (deletions[next] === message) next++;
+    yield { message, before: looked.get(message) };
+  }
 }
 
 /**
  * Lists deleted entries, those that were deleted last first. A page may be shorter than `limit`, although others follow.
- * @param before the sequence number where the page before ended
+ * @param input.before the sequence number where the page before ended
  */
 export async function listTrash(
   deps: Deps,
   actor: Actor,
   { orb, compiled }: OrbContext,
-  { limit, before }: { limit: number; before?: number | undefined },
+  { limit, before: from }: { limit: number; before?: number | undefined },
 ): Promise<TrashPage> {
   requireOperator(actor, "entries.read", orb);
   const stream = streams.orb(orb);
   const filter = subjects.allLogs(orb);
-  const start = before ?? ((await nullIfMissing(deps.store.get(stream, filter)))?.seq ?? 0) + 1;
+  const start = from ?? ((await nullIfMissing(deps.store.get(stream, filter)))?.seq ?? 0) + 1;
   const found: Omit<TrashItem, "deletedBy">[] = [];
   const by: string[] = [];
   let [read, bytes] = [0, 0];
@@ -83,21 +109,17 @@ export async function listTrash(
   };
   const scan = { stream, filter, first: limit, maxBytes: READ_BYTES };
   for await (const { messages } of messagesBackwards(deps.store, scan, { seq: start, density: 0 })) {
-    const deleted = await deletionsIn(deps, stream, messages);
-    for (const message of messages) {
+    for await (const { message, before } of examined(deps, stream, messages)) {
       read++;
       bytes += message.size;
-      const gone = deleted.has(message.seq) ? snapshotOf(message) : null;
-      if (gone !== null) {
-        const { size, snapshot } = await lastBefore(deps, stream, message);
-        bytes += size;
+      const gone = before === undefined ? null : snapshotOf(message);
+      if (before !== undefined && gone !== null) {
+        bytes += before.size;
         const [, type = "", , home = ""] = message.subject.split(".");
         const schema = schemaOf(compiled, parsedHome(type, home));
-        if (snapshot !== null) {
-          const view = entryView(withNames(schema, snapshot), schema);
-          found.push({ ...view, deletedAt: gone.updatedAt, deletedRevision: gone.revision });
-          by.push(gone.updatedBy);
-        }
+        const view = entryView(withNames(schema, before.snapshot), schema);
+        found.push({ ...view, deletedAt: gone.updatedAt, deletedRevision: gone.revision });
+        by.push(gone.updatedBy);
       }
       const isFull = found.length === limit || read >= ACTIVITY_LIMITS.read;
       if (isFull || bytes >= ACTIVITY_LIMITS.bytes) return page(message.seq > 1 ? message.seq : null);

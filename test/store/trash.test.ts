@@ -124,6 +124,13 @@ it("comes back once when two callers restore it at the same time, and not for th
   expect(items).toMatchObject([{ status: "UNPUBLISHED", revision: 4 }]);
 });
 
+it("brings nothing back for an author whose entry someone else has deleted", async () => {
+  const id = await make({ title: "Removed by an admin" });
+  await deleteEntry(deps, admin, at(id));
+  expect((await failureOf(restoreEntry(deps, ann, at(id)))).code).toBe("entry_not_found");
+  expect((await restoreEntry(deps, user("boss", "admin"), at(id))).snapshot.revision).toBe(3);
+});
+
 it("reads few messages for a page, and pages reach every deleted entry once", async () => {
   const ids: string[] = [];
   for (let index = 0; index < 9; index++) {

@@ -12,18 +12,21 @@ const PAGE = 30;
 /** Milliseconds after which the first page is read again while it is in view. */
 const RENEWED_MS = 10_000;
 
-export function ActivityList({
-  orb,
-  filter,
-}: {
+interface ListProps {
   orb: OrbModel;
   /** Parameters of the request, such as `filter[entry]`. */
   filter: Readonly<Record<string, string>>;
-}) {
+}
+
+export function ActivityList(props: ListProps) {
+  // A cursor belongs to one filter, so another filter begins with the first page.
+  return <Pages key={JSON.stringify(props.filter)} {...props} />;
+}
+
+function Pages({ orb, filter }: ListProps) {
   const [cursors, setCursors] = useState<readonly string[]>([]);
   const cursor = cursors.at(-1);
   const of = JSON.stringify(filter);
-  useEffect(() => setCursors([]), [of]);
   const acts = useLoad(`orbs/${orb.id}/activity/${of}/${cursor ?? ""}`, (signal) =>
     readActivity(orb.id, { ...filter, limit: PAGE, cursor }, signal),
   );

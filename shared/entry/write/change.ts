@@ -332,7 +332,10 @@ function authorised(
   const { actor } = caller;
   if (entry === null) throw notFound("entry");
   const access = schemaOf(context.compiled, entry.address)?.access ?? ADMINS_ONLY;
-  const on = { access, own: isOwn(actor, entry.head.createdBy) };
+  const { createdBy, status, updatedBy } = entry.head;
+  // Authors who may delete their own entries do not bring back what others have deleted.
+  const own = isOwn(actor, createdBy) && (status !== "DELETED" || isOwn(actor, updatedBy));
+  const on = { access, own };
   if (!acts.every((act) => may(caller, act, on))) {
     const seen = may(caller, "read", on) && visible(entry.head, deps.clock.now());
     throw seen || actor.kind === "anonymous" ? refusal(actor) : notFound("entry");
