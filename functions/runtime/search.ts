@@ -47,7 +47,7 @@ const FoundPage = z
         "Pass it as `cursor` to get the next page; null at the end. A page may be shorter than `limit`: follow `nextCursor`",
     }),
     complete: z.boolean().openapi({
-      description: `False if only the titles of the newest ${NEWEST_COMPARED} entries of some schema were compared, and it has more`,
+      description: `False if only the newest ${NEWEST_COMPARED} entries of some schema were compared, and it has more`,
     }),
   })
   .openapi("FoundEntries");
