@@ -473,8 +473,8 @@ test.each([
   async (place, handler, values, reason, label) => {
     await seed();
     const { token } = console;
-    const empty = await console.open(`/orbs/mag/entries/${place}`);
-    await empty.getByText("Handlers write these entries.").waitFor();
+    const page = await console.open(`/orbs/mag/entries/${place}`);
+    await page.getByText("Handlers write these entries.").waitFor();
     const written = await call(console.platform, "POST", `/api/mag/call/${handler}`, {
       token,
       body: { values },
@@ -483,7 +483,7 @@ test.each([
     const [module, schema] = place.split("/");
     const path = `/api/admin/orbs/mag/entries?module=${module}&schema=${schema}`;
     const { items } = (await call(console.platform, "GET", path, { token })).body;
-    const page = await console.open(`/orbs/mag/entries/${place}/${items[0].id}`);
+    await page.goto(`${console.platform.origin}/console/orbs/mag/entries/${place}/${items[0].id}`);
     await page.getByText(reason).waitFor();
     const input = page.getByLabel(label);
     expect([await input.isDisabled(), await input.inputValue()]).toEqual([

@@ -88,12 +88,12 @@ test("calls a handler with a form from its input schema, and shows faults at the
 
 test("shows which handlers are absent, and removes a registration", async () => {
   await service.request("$KV.handlers.gone.away", JSON.stringify(entryOf("gone.away")));
-  const home = await console.open();
-  const concerns = home.getByRole("region", { name: "Needs attention" });
+  const page = await console.open();
+  const concerns = page.getByRole("region", { name: "Needs attention" });
   const concern = concerns.getByRole("listitem").filter({ hasText: "the handler gone.away" });
   await concern.getByRole("link", { name: "View" }).click();
-  await home.getByRole("heading", { level: 1, name: "Handlers" }).waitFor();
-  const page = await console.open("/handlers", { size: PHONE });
+  await page.getByRole("heading", { level: 1, name: "Handlers" }).waitFor();
+  await page.setViewportSize(PHONE);
   const row = page.getByRole("row").filter({ hasText: "gone.away" });
   await row.getByText("Absent").waitFor();
   await inspect(page, "handlers-registry-phone");

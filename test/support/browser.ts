@@ -14,9 +14,10 @@ export interface TestBrowser extends AsyncDisposable {
   /**
    * Opens a page with its own passkeys, in a separate context without cookies.
    * @param options.context opens the page in this context, which has been opened before
+   * @param options.page prepares this page of that context instead of opening one
    */
   page(
-    options?: BrowserContextOptions & { authenticator?: boolean; context?: BrowserContext },
+    options?: BrowserContextOptions & { authenticator?: boolean; context?: BrowserContext; page?: Page },
   ): Promise<TestPage>;
 }
 
@@ -64,10 +65,10 @@ export async function launchChromium(): Promise<TestBrowser> {
   const contexts: BrowserContext[] = [];
   return {
     browser,
-    async page({ authenticator = true, context: given, ...options } = {}) {
+    async page({ authenticator = true, context: given, page: prepared, ...options } = {}) {
       const context = given ?? (await browser.newContext(options));
       if (given === undefined) contexts.push(context);
-      const page = await context.newPage();
+      const page = prepared ?? (await context.newPage());
       const cdp = await context.newCDPSession(page);
       let authenticatorId: string | undefined;
       if (authenticator) {

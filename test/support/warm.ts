@@ -41,7 +41,10 @@ export async function openWarm(chromium: TestBrowser, origin: string): Promise<W
       await context.clearCookies();
       await context.clearPermissions();
       await cdp.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
-      const opened = await chromium.page({ context, authenticator });
+      // A page that the browser opens starts a process, and leaves it for that of the site with its first address.
+      const opening = context.waitForEvent("page");
+      await keeper.evaluate("void open('about:blank')");
+      const opened = await chromium.page({ context, page: await opening, authenticator });
       await opened.page.setViewportSize(viewport);
       await opened.page.emulateMedia({ colorScheme });
       return opened;
