@@ -7,7 +7,7 @@ import { listTrash } from "../../shared/activity/trash.ts";
 import { STATUSES } from "../../shared/definition/document/index.ts";
 import { readCursor, readPlaces, writeCursor, writePlaces } from "../http/cursors.ts";
 import { parseQuery } from "../http/router.ts";
-import { Cursor, listOf, Moment, wholeNumber } from "../http/schemas.ts";
+import { Cursor, Limit, listOf, Moment, wholeNumber } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 import { definition, EntrySchema } from "./entry-schemas.ts";
 
@@ -105,11 +105,8 @@ const Deleted = EntrySchema.omit({ warnings: true })
 
 export const TrashPage = listOf(Deleted).omit({ total: true }).openapi("Trash");
 
-/** Maximum entries of a page. */
-const MOST_DELETED = 50;
-
 export const TrashQuery = z.strictObject({
-  limit: wholeNumber(MOST_DELETED).default(20).openapi({ description: "Entries per page", default: 20 }),
+  limit: Limit,
   cursor: Cursor,
 });
 
