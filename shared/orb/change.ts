@@ -88,11 +88,9 @@ export interface Judged {
  */
 export interface Attempts {
   judged?: Judged | undefined;
-  /** How often the definition was judged. */
-  count?: number;
 }
 
-/** Attempts after which another publication, which stands in the way, is taken for crashed. */
+/** Attempts after which the publication of a change set with a definition is taken for crashed. */
 export const PATIENCE = 8;
 
 /** How often a change is decided again because another request has changed the application first. */
@@ -352,9 +350,6 @@ export async function judgeOnce(
   const from = await entryDefinitionOf(deps, orb, head);
   if (equal(from.document, document)) return null;
   await requireUnusedRoles(deps, from.document, document);
-  attempts.count = (attempts.count ?? 0) + 1;
-  // A crashed publication still blocks writes, also those of new indexes.
-  if (attempts.count > PATIENCE) await reopen(deps, orb);
   const kept = attempts.judged;
   attempts.judged = undefined;
   const isSame = kept?.head === head.seq && equal(kept.to.document, document);
