@@ -122,6 +122,8 @@ interface EntryFiles {
   stored: Readonly<Record<string, unknown>>;
   /** Whether the write publishes the values. */
   publish: boolean;
+  /** Whether the entry is deleted. Its files then belong to it until a purge, which may be under way, releases them. */
+  revives?: boolean | undefined;
 }
 
 /** Returns the faults of images without the alternative text that their field requires of published entries. */
@@ -170,7 +172,7 @@ export async function attachFiles(
   if (places.length === 0) return { values: entry.values, faults: [], guards: [] };
   const { orb, compiled } = context;
   const caller = principalIn(actor, orb, compiled);
-  const files = storedFiles(fields, entry.stored);
+  const files = entry.revives === true ? new Map<string, FileValue>() : storedFiles(fields, entry.stored);
   const faults: Fault[] = [];
   const guards: Guard[] = [];
   const fresh = Map.groupBy(
@@ -180,7 +182,7 @@ export async function attachFiles(
   const report = (code: string, message: string, some: readonly Place[]) => {
     for (const { path } of some) faults.push({ path, code, message });
   };
-  if (fresh.size > MAX_NEW) {
+  if (fresh.size > MAX_NEW && entry.revives !== true) {
     const message = `must not bring more than ${MAX_NEW} new files in one write. Add the others with another write.`;
     report("too_many", message, places.slice(0, 1));
     return { values: entry.values, faults, guards };
@@ -197,7 +199,10 @@ export async function attachFiles(
       continue;
     }
     files.set(id, fileValue(orb, stored.record));
-    if (mine) continue;
+    if (mine) {
+      if (entry.revives === true) guards.push({ subject: fileSubjects.record(orb, id), seq: stored.seq });
+      continue;
+    }
     const isTrusted = isUploader(actor, stored.record) || mayBrowseFile(caller, compiled, stored.record);
     const most = isTrusted ? MAX_ENTRIES : MAX_ENTRIES_OF_OTHERS;
     if (stored.record.entries.length >= most) {

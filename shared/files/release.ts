@@ -3,8 +3,8 @@ import type { Deps } from "../deps.ts";
 import { READ_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
 import { nullIfMissing, pagesOf } from "../store/pages.ts";
-import { lastToken, streams } from "../store/subjects.ts";
-import type { Append, StoredMessage } from "../store/types.ts";
+import { lastToken, streams, subjects } from "../store/subjects.ts";
+import type { Append, Expectation, StoredMessage } from "../store/types.ts";
 import { type FileRecord, readRecord, recordMessages, UNUSED_SECONDS } from "./record.ts";
 import { checkContent } from "./sweep.ts";
 
@@ -17,15 +17,25 @@ const GONE_SECONDS = 1;
  * its uploader or with a signed link. Its content is removed too, if nothing else uses it and it was stored more than a
  * day ago. Otherwise the sweep removes it later.
  * @param keeps whether a file that no other entry uses stays an unused upload for a day instead
+ * @param given conditions of the removal
  * @throws Conflict if another entry starts to refer to one of the files at the same time
  */
-export async function releaseFiles(deps: Deps, orb: string, entry: string, keeps = false): Promise<void> {
+export async function releaseFiles(
+  deps: Deps,
+  orb: string,
+  entry: string,
+  keeps = false,
+  given: readonly Expectation[] = [],
+): Promise<void> {
   const stream = streams.orb(orb);
   const page = { limit: FILES_PER_BATCH, maxBytes: READ_BYTES };
   for await (const uses of pagesOf(deps.store, stream, fileSubjects.usesBy(orb, entry), page)) {
     const released = await Promise.all(uses.map((use) => release(deps, orb, entry, use, keeps)));
     const messages = released.flatMap((one) => one.messages);
-    if (messages.length > 0) await deps.store.batch(stream, messages);
+    const conditions = given.map((expect, at): Append => {
+      return { subject: subjects.guard(orb, entry, at), data: "", ttl: GONE_SECONDS, expect };
+    });
+    if (messages.length > 0) await deps.store.batch(stream, [...conditions, ...messages]);
     const unused = released.flatMap((one) => one.unused ?? []);
     // If this removal fails, the sweep (the job that removes unused content) does it later.
     if (unused.length > 0) deps.afterwards(removeContents(deps, orb, unused));

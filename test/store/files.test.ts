@@ -10,10 +10,11 @@ import { takeOut } from "../../shared/changes/content/take-out.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
 import { newSet, setMessage } from "../../shared/changes/record/record.ts";
 import { closeSet } from "../../shared/changes/review/review.ts";
-import { createEntry, deleteEntry, updateEntry, writeBatch } from "../../shared/entry/index.ts";
+import { createEntry, deleteEntry, restoreEntry, updateEntry, writeBatch } from "../../shared/entry/index.ts";
 import { contentOf, findFile } from "../../shared/files/download.ts";
 import { CHUNK_BYTES, readInfo, removeObject } from "../../shared/files/object.ts";
 import { readRecord } from "../../shared/files/record.ts";
+import { releaseFiles } from "../../shared/files/release.ts";
 import { sweepFiles } from "../../shared/files/sweep.ts";
 import { type Upload, uploadFile } from "../../shared/files/upload.ts";
 import { unavailable } from "../../shared/kernel/errors.ts";
@@ -424,6 +425,28 @@ it("removes the files of a purged entry, but not those of others", async () => {
   await sweepLater();
   expect(await subjects(fileStream(live.orb), fileSubjects.info(live.orb, own.sha256))).toEqual([]);
   expect(await content(both.id)).toHaveLength(300);
+});
+
+it("keeps the files of an entry that is restored while it is purged, and restores none whose files are gone", async () => {
+  const own = await upload(randomBytes(200));
+  const { snapshot } = await create({ papers: [{ file: own.id }] });
+  const at = { orbId: live.orb, orb: live, id: snapshot.id };
+  await deleteEntry(deps, admin, at);
+  let restored = false;
+  const racing = countingStore(store, async (call) => {
+    if (call !== "batch" || restored) return;
+    restored = true;
+    await restoreEntry(deps, admin, at);
+  });
+  const purge = deleteEntry(testDeps(racing.store), admin, { ...at, purge: true });
+  expect((await failureOf(purge)).code).toBe("wrong_state");
+  expect((await readRecord(deps, live.orb, own.id))?.record.entries).toHaveLength(1);
+  // A purge that is interrupted has released the files, and the history is still there.
+  await deleteEntry(deps, admin, at);
+  await releaseFiles(deps, live.orb, snapshot.id);
+  expect(await failureOf(restoreEntry(deps, admin, at))).toMatchObject({
+    errors: [{ path: "/values/papers/0", code: "unknown_file" }],
+  });
 });
 
 it("removes the content of a purged entry at once, if it was stored a day ago and no other file has it", async () => {

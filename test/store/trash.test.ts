@@ -152,3 +152,16 @@ it("reads few messages for a page, and pages reach every deleted entry once", as
   expect(found.slice(0, 9)).toEqual(ids);
   expect(new Set(found).size).toBe(found.length);
 });
+
+it("restores entries that refer to each other, and publishes them with a warning while another is gone", async () => {
+  const first = await make({ title: "First" });
+  const second = await make({ title: "Second", next: first });
+  await updateEntry(deps, ann, { ...at(first), values: { title: "First", next: second } });
+  for (const id of [first, second]) await deleteEntry(deps, ann, { ...at(id), force: true });
+  await restoreEntry(deps, ann, at(first));
+  const { snapshot, warnings } = await publishEntry(deps, admin, at(first));
+  expect(snapshot.values).toMatchObject({ next: second });
+  expect(warnings).toMatchObject([{ path: "/values/next", code: "unknown_reference" }]);
+  await restoreEntry(deps, ann, at(second));
+  expect((await failureOf(deleteEntry(deps, ann, at(second)))).code).toBe("referenced");
+});

@@ -105,7 +105,9 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     if (entry.head.status !== "DELETED") throw writtenAgain(entry.head.status);
     // Release the files before the history is erased. In the other order, a crash in between would leave the files
     // marked as used by an entry that no longer exists.
-    await releaseFiles(deps, orb, id);
+    // An entry that is restored at the same moment keeps its files.
+    const head = { subject: subjects.entryLog(entry.address), seq: entry.seq };
+    await releaseFiles(deps, orb, id, false, [head]);
     await eraseVersions(deps, orb, id);
     const at = new Date(deps.clock.now()).toISOString();
     // Clients that follow a list of drafts may still show the entry. This message tells them that the entry and its

@@ -12,6 +12,7 @@ import {
   effective,
   type Guard,
   hasDraft,
+  isUniqueKey,
   remembered,
   storedInput,
 } from "../model/index.ts";
@@ -84,7 +85,7 @@ async function checked(
   { caller, context, base, held, now }: State,
   schema: CompiledSchema,
   { values, validFrom, validTo }: Content,
-  as: { publish: boolean; held?: readonly string[] },
+  as: { publish: boolean; held?: readonly string[]; revives?: boolean },
 ) {
   const window = { validFrom, validTo };
   const prepared = await prepare(deps, caller, context, schema, {
@@ -94,6 +95,7 @@ async function checked(
     createdBy: base.createdBy,
     held: [...held.claims, ...(held.liveClaims ?? []), ...(as.held ?? [])],
     publish: as.publish,
+    revives: as.revives,
     faults: as.publish ? windowFaults(window, now) : [],
   });
   return { ...prepared, ...window };
@@ -210,14 +212,19 @@ export function restoreEntry(given: Deps, actor: Actor, target: Target): Promise
 /** Types of modules whose deleted entries can be restored. Others are records, or come back with a handler. */
 const REVIVED: ReadonlySet<EntryAddress["type"]> = new Set(["content", "config", "rules"]);
 
-/** Decides how a deleted entry comes back: with the values of the revision before its deletion, which stay as they are. */
+/**
+ * Decides how a deleted entry comes back: with the values of the revision before its deletion, which stay as they are.
+ * Entries that it refers to may be gone, as after a deletion by force. So entries that refer to each other can come back.
+ */
 async function decideRevival(deps: Deps, state: State): Promise<Decision> {
   const { base, entry, schema } = state;
   if (!REVIVED.has(entry.address.type)) throw notFound("entry");
   const old = await revisionSnapshot(deps, schema, entry, base.revision - 1);
   const { values, validFrom, validTo, status } = old;
   const content = { values, validFrom, validTo };
-  const made = await checked(deps, state, requireSchema(state), content, { publish: false });
+  const held = old.claims.filter((key) => !isUniqueKey(key));
+  const as = { publish: false, held, revives: true };
+  const made = await checked(deps, state, requireSchema(state), content, as);
   return {
     operation: "restore",
     status: status === "SAVED" ? "SAVED" : "UNPUBLISHED",

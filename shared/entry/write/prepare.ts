@@ -68,11 +68,13 @@ export interface Preparation {
   createdBy: string;
   /** Returns the faults of values that the write must keep. Called if a conversion of a text has changed the values. */
   keeps?: (values: Readonly<Record<string, unknown>>) => readonly Fault[];
+  /** Whether the write brings back a deleted entry. */
+  revives?: boolean | undefined;
   /** Number of earlier attempts of the same write that met a conflict. */
   attempt?: number | undefined;
 }
 
-interface RelatedValues extends Pick<Preparation, "id" | "stored" | "publish"> {
+interface RelatedValues extends Pick<Preparation, "id" | "stored" | "publish" | "revives"> {
   values: Readonly<Values>;
   held: ReadonlySet<string>;
 }
@@ -191,7 +193,7 @@ async function attachRelated(
   actor: Actor,
   context: OrbContext,
   schema: CompiledSchema,
-  { id, values, stored, held, publish }: RelatedValues,
+  { id, values, stored, held, publish, revives }: RelatedValues,
 ): Promise<Related> {
   const [targets, files] = await Promise.all([
     checkTargets(deps, actor, context, schema, id, values, {
@@ -199,7 +201,7 @@ async function attachRelated(
       held,
       stored: stored as Values,
     }),
-    attachFiles(deps, actor, context, schema, { id, values, stored, publish }),
+    attachFiles(deps, actor, context, schema, { id, values, stored, publish, revives }),
   ]);
   return {
     values: files.values,
