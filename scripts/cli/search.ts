@@ -2,6 +2,7 @@
 import { transportIn } from "../../shared/client/changes.ts";
 import { type FoundEntry, searchOrb } from "../../shared/client/found.ts";
 import type { Context } from "./command/context.ts";
+import { pagesOf } from "./command/pages.ts";
 
 interface SearchCommand {
   orb: string;
@@ -25,14 +26,16 @@ export async function searchEntries(context: Context, command: SearchCommand): P
   const transport = change === undefined ? context.transport : transportIn(context.transport, change);
   const found: FoundEntry[] = [];
   let complete = true;
-  for (let cursor: string | null | undefined; found.length < limit && cursor !== null; ) {
-    const page = await searchOrb(transport, `/api/${encodeURIComponent(orb)}`, text, {
+  const pages = pagesOf((at) =>
+    searchOrb(transport, `/api/${encodeURIComponent(orb)}`, text, {
       ...{ limit: Math.min(50, limit - found.length), locale, revision: draft ? "latest" : "published" },
-      ...(cursor === undefined ? {} : { cursor }),
-    });
+      ...at,
+    }),
+  );
+  for await (const page of pages) {
     found.push(...page.items);
     complete &&= page.complete;
-    cursor = page.nextCursor;
+    if (found.length >= limit) break;
   }
   context.result({ items: found, complete }, () =>
     found.length === 0 ? "Nothing was found." : found.flatMap(linesOf),
