@@ -1,7 +1,7 @@
 /** Change sets with as many entries as one holds. */
 import { expect, it } from "vitest";
 import { openSocket } from "../../scripts/host/socket.ts";
-import { readContent } from "../../shared/changes/content/content.ts";
+import { contentMessage, MOST_BYTES, readContent } from "../../shared/changes/content/content.ts";
 import { publishSet } from "../../shared/changes/content/publish.ts";
 import { revertSet } from "../../shared/changes/content/revert.ts";
 import { writingInto } from "../../shared/changes/content/within.ts";
@@ -11,6 +11,7 @@ import type { BatchItem } from "../../shared/entry/batch/items.ts";
 import type { EntrySnapshot } from "../../shared/entry/model/snapshot.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
+import { pause } from "../../shared/kernel/pause.ts";
 import { failure } from "../../shared/store/broker/write.ts";
 import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
@@ -154,6 +155,35 @@ it("publishes 70 MB while a host follows the orb, and the host keeps its connect
     await memory.close();
   }
 }, 120_000);
+
+it("publishes no more large sets at the same time than a process has memory for", async () => {
+  const sets: string[] = [];
+  for (let number = 0; number < 4; number++) {
+    const set = newSet(deps, admin, { title: `Large ${number}` });
+    await store.append(stream, setMessage("shop", set, 0));
+    await write(created(1, 100 + number, false), set.id);
+    const { content, seq } = await readContent(deps, "shop", set.id);
+    // Only the list of its entries says that the set is large.
+    const items = content.items.map((item) => ({ ...item, bytes: MOST_BYTES }));
+    await store.append(stream, contentMessage("shop", set.id, { ...content, items }, seq));
+    sets.push(set.id);
+  }
+  let [now, most] = [0, 0];
+  const batch = async (...[to, messages]: Parameters<typeof store.batch>) => {
+    now += 1;
+    most = Math.max(most, now);
+    for (let looks = 0; looks < 20 && now < sets.length; looks++) await pause(10);
+    return store.batch(to, messages).finally(() => {
+      now -= 1;
+    });
+  };
+  const counting = new Proxy(store, {
+    get: (target, name) => (name === "batch" ? batch : Reflect.get(target, name)),
+  });
+  const publishing = sets.map((set) => publishSet({ ...deps, store: counting }, admin, { ...at, set }));
+  expect(await Promise.all(publishing)).toHaveLength(sets.length);
+  expect(most).toBeLessThanOrEqual(2);
+});
 
 it("says which setting a broker lacks that takes fewer messages at once", () => {
   const error = failure(stream, { code: 400, err_code: 10199, description: "batch is too large: 1000" });

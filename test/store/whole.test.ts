@@ -10,7 +10,7 @@ import { listEntries } from "../../shared/entry/read/list.ts";
 import { openCachedStore } from "../../shared/store/cache/cached-store.ts";
 import { streams, TOGETHER } from "../../shared/store/subjects.ts";
 import type { Append, ReadOptions, ScanOptions, Store, StoredMessage } from "../../shared/store/types.ts";
-import { readWhole } from "../../shared/store/whole.ts";
+import { afterReaders, readWhole } from "../../shared/store/whole.ts";
 import { admin, callerIn, fileOrb, readAs } from "../support/entries.ts";
 import { until } from "../support/races.ts";
 
@@ -230,6 +230,29 @@ it("comes to an end while sets are published without a pause", async () => {
   });
   expect(items).toHaveLength(SETS);
   await publishing;
+});
+
+it("lets publications go on although a request that they have overtaken never ends", async () => {
+  const message: Append = { subject: "shop._endless.1", data: "", headers: { [TOGETHER]: "1" } };
+  const { promise: isHeld, resolve: held } = Promise.withResolvers<void>();
+  let passes = 0;
+  // As of a request that Workers have cancelled: its promises never resolve.
+  void readWhole(deps, { stream, incarnation: 2 }, async ({ store: within }) => {
+    passes++;
+    if (passes > 3) {
+      held();
+      return new Promise<never>(() => undefined);
+    }
+    await store.append(stream, message);
+    return within.get(stream, message.subject);
+  });
+  await isHeld;
+  let waited = 0;
+  await afterReaders(deps, stream);
+  const interval = setInterval(() => waited++, 1);
+  await afterReaders(deps, stream);
+  clearInterval(interval);
+  expect(waited).toBe(0);
 });
 
 describe("a read that must include a message", () => {

@@ -14,6 +14,21 @@ interface Shared {
 }
 
 /**
+ * Calls a listener. What one throws must neither keep the message from the others nor end the connection, so it becomes
+ * an unhandled rejection, which processes log.
+ * @returns whether it threw nothing
+ */
+function apart(call: () => void): boolean {
+  try {
+    call();
+    return true;
+  } catch (error) {
+    void Promise.reject(error);
+    return false;
+  }
+}
+
+/**
  * The subscriptions of a connection. All listeners of a subject share one: the broker sends each message once for each
  * subscription, and disconnects a client for which it has to buffer too much.
  */
@@ -44,7 +59,19 @@ export class Subscriptions {
     const listeners = [...shared.listeners];
     shared.listeners.clear();
     shared.end();
-    for (const { lost } of listeners) lost?.();
+    for (const { lost } of listeners) apart(() => lost?.());
+  }
+
+  /** @returns whether a listener remains */
+  #deliver({ listeners }: Shared, delivery: Delivery): boolean {
+    for (const one of [...listeners]) {
+      // A listener may end others.
+      if (!listeners.has(one) || apart(() => one.deliver(delivery)) || one.lost === undefined) continue;
+      // It may have missed the message.
+      listeners.delete(one);
+      apart(one.lost);
+    }
+    return listeners.size > 0;
   }
 
   #begin(connected: Promise<NatsConnection>, subject: string): Shared {
@@ -53,6 +80,7 @@ export class Subscriptions {
     const shared: Shared = {
       listeners: new Set(),
       end: () => {
+        if (ended) return;
         ended = true;
         inner?.unsubscribe();
       },
@@ -65,9 +93,7 @@ export class Subscriptions {
           // The library reports an error here if this NATS user may not subscribe to the subject.
           if (error !== null) over();
           if (error !== null || ended) return;
-          const delivery = new ReceivedMessage(message);
-          // A listener may end others.
-          for (const one of [...shared.listeners]) if (shared.listeners.has(one)) one.deliver(delivery);
+          if (!this.#deliver(shared, new ReceivedMessage(message))) over();
         },
       });
     };
