@@ -42,11 +42,14 @@ const SETTLED_MS = 10_000;
 const PASSES = 10;
 /** After this many of them, publications of this process wait for the request. */
 const PATIENT_PASSES = 3;
-/** Maximum milliseconds for which a publication waits for such requests. */
+/** Maximum milliseconds for which a publication waits, and for which others wait for one pass. */
 const HELD_MS = 3_000;
 const LOOK_MS = 5;
-/** For each stream, the number of requests of this process for which publications wait. */
-const overtaken = new PerHost<{ requests: number }>(MOST_STREAMS);
+/**
+ * For each stream, when the requests for which publications of this process wait began their passes, in milliseconds
+ * since the epoch. In Workers a cancelled request cannot report its end, so a pass counts only for a while.
+ */
+const overtaken = new PerHost<number[]>(MOST_STREAMS);
 /** Milliseconds to wait until the leader has what a replica has returned. */
 const LEADER_WAITS = [0, 2, 5, 20, 50, 100];
 
@@ -141,18 +144,24 @@ async function floorOf(deps: Installation, stream: string, known: Known | undefi
 
 /** Waits until no publication has overtaken a request of this process several times. Call this before a publication. */
 export async function afterReaders({ config }: Pick<Installation, "config">, stream: string): Promise<void> {
-  for (let waited = 0; waited < HELD_MS; waited += LOOK_MS) {
-    if ((overtaken.get(config, stream)?.requests ?? 0) === 0) return;
+  const until = Date.now() + HELD_MS;
+  for (;;) {
+    const now = Date.now();
+    const waiting = overtaken.get(config, stream) ?? [];
+    if (now >= until || !waiting.some((since) => since + HELD_MS > now)) return;
     await pause(LOOK_MS);
   }
 }
 
 /** Makes publications of this process wait. @returns ends that */
 function holdPublications(config: Installation["config"], stream: string): () => void {
-  const waiting = overtaken.get(config, stream) ?? overtaken.set(config, stream, { requests: 0 });
-  waiting.requests++;
+  const since = Date.now();
+  const others = (overtaken.get(config, stream) ?? []).filter((other) => other + HELD_MS > since);
+  overtaken.set(config, stream, [...others, since]);
   return () => {
-    waiting.requests--;
+    const waiting = overtaken.get(config, stream) ?? [];
+    const index = waiting.indexOf(since);
+    if (index >= 0) overtaken.set(config, stream, waiting.toSpliced(index, 1));
   };
 }
 
@@ -173,7 +182,10 @@ export async function readWhole<D extends Installation, T>(
   let release: (() => void) | undefined;
   try {
     for (let passes = 0; passes < PASSES; passes++) {
-      if (passes === PATIENT_PASSES) release = holdPublications(deps.config, stream);
+      if (passes >= PATIENT_PASSES) {
+        release?.();
+        release = holdPublications(deps.config, stream);
+      }
       const known = publications.get(deps.config, name);
       const before = known && { seq: known.seq, time: known.time };
       // What was stored before a pass overtakes none of its reads, also if this process has not met it yet.

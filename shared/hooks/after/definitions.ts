@@ -50,15 +50,25 @@ export class Definitions {
       this.#waiting.clear();
     }
     if (info !== null && info.state.last_seq !== this.#last) await this.#readFrom(info.state.last_seq);
-    for (const [orb, record] of this.#waiting) {
-      const serving = await servingRecord(this.#deps, record);
-      if (serving === record) continue;
-      this.#waiting.delete(orb);
-      try {
-        this.#take(orb, serving);
-      } catch (error) {
-        this.#refuse(orb, error);
-      }
+    for (const [orb, record] of this.#waiting) await this.#look(orb, record);
+  }
+
+  /** Looks whether the change set is published for which a definition waits. */
+  async #look(orb: string, record: LiveRecord): Promise<void> {
+    // Other applications must not wait for one whose stream cannot be read.
+    const serving = await servingRecord(this.#deps, record).catch((error: unknown) => {
+      this.#deps.log.warn("a definition that waits for its change set could not be looked at", {
+        orb,
+        error: String(error),
+      });
+      return record;
+    });
+    if (serving === record) return;
+    this.#waiting.delete(orb);
+    try {
+      this.#take(orb, serving);
+    } catch (error) {
+      this.#refuse(orb, error);
     }
   }
 
