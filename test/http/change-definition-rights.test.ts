@@ -138,6 +138,20 @@ test("shows nothing of schemas and fields that it brings back", async () => {
   expect(await seen(`${items}/${id}?change=${set}`)).toEqual([200, false, undefined]);
 });
 
+test("shows nothing that it opened before the orb has removed it", async () => {
+  const memo = { id: "memo", access: HIDDEN, fields: [TITLE] };
+  const { orb, one, items, id, set } = await shop([TITLE, COST], { title: "Chair", cost: 7 }, [memo]);
+  const editor = await user(platform, orb, "editor");
+  await done(root, "POST", `/api/${orb}/catalog/memo?publish=true`, { values: { title: "secret" } });
+  const opened = [TITLE, { name: "cost", type: "integer" }];
+  await done(root, "PUT", `${one}?change=${set}`, document(orb, opened, [{ ...memo, access: WRITTEN }]));
+  await done(root, "PUT", `${one}?publish=true&force=true`, document(orb, [TITLE]));
+  for (const path of [`${items}/${id}`, `/api/${orb}/catalog/memo`]) {
+    const answer = await call(platform, "GET", `${path}?change=${set}`, { token: editor.token });
+    expect([answer.status, answer.body.values, answer.body.items]).toEqual([403, undefined, undefined]);
+  }
+});
+
 test("tells its names to nobody who may not read the set", async () => {
   const { orb, one, set } = await shop([TITLE], { title: "Chair" });
   const plan = { id: "takeover", access: WRITTEN, fields: [TITLE] };

@@ -2,13 +2,20 @@
 import { describe, expect, it } from "vitest";
 import { contentOf, publishSet, readingIn, writingInto } from "../../shared/changes/content/index.ts";
 import { contextIn, definitionDiff } from "../../shared/changes/definition/index.ts";
-import { proposeDefinition, rebaseDefinition, tryProposal } from "../../shared/changes/proposal/index.ts";
+import {
+  definitionWithin,
+  proposeDefinition,
+  rebaseDefinition,
+  tryProposal,
+  withdrawDefinition,
+} from "../../shared/changes/proposal/index.ts";
 import { openSet, type ReadContent } from "../../shared/changes/review/index.ts";
 import { requireLive } from "../../shared/definition/stored/index.ts";
 import { createEntry, loadEntry, updateEntry } from "../../shared/entry/index.ts";
 import { namedEntry } from "../../shared/entry/model/index.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { updateOrb } from "../../shared/orb/update.ts";
+import { subjects } from "../../shared/store/subjects.ts";
 import { admin, callerIn, failureOf, fileDeps } from "../support/entries.ts";
 
 const { deps } = await fileDeps();
@@ -54,6 +61,8 @@ async function shop() {
     propose,
     tried: (fields: readonly Field[]) =>
       tryProposal(deps, admin, { ...target, proposed: { document: document(orb, fields) } }),
+    target,
+    number: async () => (await definitionWithin(deps, admin, target)).revision,
     publishLive: (fields: readonly Field[], more?: object) =>
       updateOrb(deps, admin, { orb, document: document(orb, fields, more), publish: true }),
     diff: async () => {
@@ -229,5 +238,53 @@ describe("the definition of a change set, after the orb has published another on
       code: "definition_conflict",
       data: { name: "label" },
     });
+  });
+
+  it("is not merged if a rename in the set would take the values of another field", async () => {
+    const one = await shop();
+    await one.propose([{ ...TITLE, name: "heading", was: "title" }, PRICE]);
+    await one.publishLive([{ ...TITLE, name: "caption", was: "title" }, PRICE]);
+    await one.publishLive([{ ...TITLE, name: "caption" }, TITLE, PRICE]);
+    expect(await failureOf(one.rebase({ [`${AT}/title/name`]: "change" }))).toMatchObject({
+      code: "definition_conflict",
+    });
+  });
+});
+
+describe("the number of a definition in a change set", () => {
+  it("never comes again after the definition was taken out", async () => {
+    const one = await shop();
+    const first = (await one.propose([TITLE, PRICE, BADGE])).revision;
+    await withdrawDefinition(deps, admin, one.target);
+    await one.publishLive([TITLE, PRICE, NOTE]);
+    const without = await one.number();
+    expect(without).toBeGreaterThan(first);
+    const proposed = { document: document(one.target.orb, [TITLE, PRICE, NOTE, BADGE]) };
+    const write = (ifMatch: number) => proposeDefinition(deps, admin, { ...one.target, proposed, ifMatch });
+    expect(await failureOf(write(first))).toMatchObject({ code: "revision_mismatch" });
+    expect((await write(without)).revision).toBeGreaterThan(without);
+  });
+
+  it("is compared with the version that a write replaces, if another one is stored meanwhile", async () => {
+    const one = await shop();
+    const { revision } = await one.propose([TITLE, PRICE, BADGE]);
+    let isFirst = true;
+    const store = new Proxy(deps.store, {
+      get: (all, name) =>
+        name === "get"
+          ? async (...args: Parameters<typeof all.get>) => {
+              if (isFirst && args[1] === subjects.changeContent(one.target.orb, one.target.set)) {
+                isFirst = false;
+                await one.propose([TITLE, PRICE, NOTE]);
+              }
+              return all.get(...args);
+            }
+          : Reflect.get(all, name),
+    });
+    const proposed = { document: document(one.target.orb, [TITLE, PRICE, BADGE]) };
+    const late = proposeDefinition({ ...deps, store }, admin, { ...one.target, proposed, ifMatch: revision });
+    expect(await failureOf(late)).toMatchObject({ code: "revision_mismatch" });
+    const { orb } = await definitionWithin(deps, admin, one.target);
+    expect(orb.document.modules[0]?.schemas[0]?.fields.map(({ name }) => name)).toContain("note");
   });
 });

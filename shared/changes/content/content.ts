@@ -63,6 +63,11 @@ export interface Content {
   takes?: readonly string[];
   /** The definition of the orb that the set proposes. */
   definition?: DefinitionItem;
+  /**
+   * Set if a definition was taken out: how far the number that stands for the live definition in the set is ahead of its
+   * revision. So no number of a version is used again.
+   */
+  ahead?: number;
 }
 
 /** The content of a set, and the sequence number of its message: 0 if nothing was written into the set yet. */

@@ -6,7 +6,7 @@ import { storedNames } from "../../definition/names/index.ts";
 import { exists, findRevision, orbHead } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import type { OrbContext } from "../../entry/model/index.ts";
-import { type DefinitionItem, markBack, type Proposal, proposedContext } from "./proposal.ts";
+import { type DefinitionItem, type Proposal, proposedContext, rightsMarks } from "./proposal.ts";
 
 /** The definition of a set that takes another one back. */
 export interface DefinitionBack {
@@ -42,7 +42,7 @@ export async function definitionBack(
   if (!exists(old) || !exists(now)) return undefined;
   const { document } = old;
   const names = storedNames(document, { document: now.document, names: now.names });
-  const again = markBack(now, { document, names });
+  const again = rightsMarks(now, { document, names });
   const proposed = { document, names, base: revision, ...again };
   const context = proposedContext(live, `back/${revision}/${now.seq}`, proposed);
   const removes = [...live.compiled.byHome.keys()].some((home) => !context.compiled.byHome.has(home));

@@ -7,11 +7,11 @@ export {
   definitionMovedOn,
   findProposal,
   itemOf,
-  markBack,
   type Proposal,
   parseProposal,
   proposalMessage,
   proposedContext,
   type ReadProposal,
+  rightsMarks,
 } from "./proposal.ts";
 export { prepareRelease, Release } from "./release.ts";

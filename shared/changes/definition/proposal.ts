@@ -33,6 +33,8 @@ export interface Proposal {
   force?: true;
   /** Whether removed fields or schemas come back for which entries have values. Their earlier rights are not stored. */
   bringsBack?: true;
+  /** Whether it gave other rights than the live one of then, which may have removed what they are for since. */
+  changesRights?: true;
   by: string;
   /** ISO 8601. */
   at: string;
@@ -73,11 +75,17 @@ export function proposalMessage(orb: string, set: string, proposal: Proposal): A
   return { subject: subjects.changeDefinition(orb, set), data: JSON.stringify(proposal), rollup: true };
 }
 
-/** Says in a proposed definition whether it brings back what the one before has removed. */
-export const markBack = (
-  { retired = [] }: Pick<ExistingOrb, "retired">,
+/** Says in a proposed definition whether it brings back what the one before has removed, and whether it gives other rights. */
+export function rightsMarks(
+  { retired = [], ...live }: Pick<ExistingOrb, "retired" | "document" | "names">,
   { document, names }: Pick<Proposal, "document" | "names">,
-): Pick<Proposal, "bringsBack"> => (bringsBack(retired, document, names) ? { bringsBack: true } : {});
+): Pick<Proposal, "bringsBack" | "changesRights"> {
+  const isOther = changesRights(compileOrb(live.document, live.names), compileOrb(document, names));
+  return {
+    ...(bringsBack(retired, document, names) ? { bringsBack: true } : {}),
+    ...(isOther ? { changesRights: true } : {}),
+  };
+}
 
 export async function itemOf(proposal: Proposal): Promise<DefinitionItem> {
   const { revision, base, document, names, force } = proposal;
@@ -116,7 +124,7 @@ export function proposedContext<T extends OrbContext>(live: T, key: string, prop
   return context;
 }
 
-type ProposedDocument = Pick<Proposal, "document" | "names" | "base" | "bringsBack">;
+type ProposedDocument = Pick<Proposal, "document" | "names" | "base" | "bringsBack" | "changesRights">;
 
 function contextOf(live: OrbContext, proposal: ProposedDocument) {
   const { document, names, base } = proposal;
@@ -131,7 +139,10 @@ function contextOf(live: OrbContext, proposal: ProposedDocument) {
       live,
       base,
       names,
-      changesRights: proposal.bringsBack === true || changesRights(live.compiled, compiled),
+      changesRights:
+        proposal.bringsBack === true ||
+        proposal.changesRights === true ||
+        changesRights(live.compiled, compiled),
     },
   };
 }

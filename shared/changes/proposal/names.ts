@@ -90,7 +90,20 @@ export function lostBy(
     const [form, kept] = [formOf(own, name), formOf(other, same.name)];
     if (form !== undefined && (kept === undefined || !isSameShape(form, kept))) return lost(name);
   }
-  return undefined;
+  const taken = takenIn(all, { base, now, proposed });
+  return taken === undefined ? undefined : lost(taken);
+}
+
+/** Returns a name that comes from one of the sides, but would show the values of something else, because of its `was`. */
+function takenIn(merged: readonly Root[], { base, now, proposed }: DefinitionSides): string | undefined {
+  const stored = placed([...rootsOf(base), ...rootsOf(now)], byRoot);
+  const sides = [now, proposed].map((side) => placed(rootsOf(side), byName));
+  return merged.find((one) => {
+    const from = sides
+      .flatMap((side) => side.get(byName(one)) ?? [])
+      .filter((root) => stored.has(byRoot(root)));
+    return from.length > 0 && from.every(({ root }) => root !== one.root);
+  })?.name;
 }
 
 const lost = (name: string): AppError =>

@@ -16,9 +16,9 @@ import { orbView } from "../../orb/view.ts";
 import { counted } from "../../quotas/write.ts";
 import { untilWritten } from "../../store/pages.ts";
 import { subjects } from "../../store/subjects.ts";
-import { contentMessage, readContent } from "../content/index.ts";
+import { contentMessage } from "../content/index.ts";
 import { mergeDefinitions } from "../definition/index.ts";
-import { isPending, requireReadable, requireSet } from "../record/index.ts";
+import { isPending, requireReadable } from "../record/index.ts";
 import {
   beforeIn,
   type DefinitionWithin,
@@ -144,15 +144,13 @@ export async function withdrawDefinition(deps: Deps, actor: Actor, target: Propo
   const { orb, set } = target;
   requireOperator(actor, "orbs.write", orb);
   const remove = async () => {
-    const [record, { content, seq }] = await Promise.all([
-      requireSet(deps, orb, set),
-      readContent(deps, orb, set),
-    ]);
+    const { record, content: read, published } = await stateOf(deps, target);
     await requireEditable(deps, actor, orb, record);
-    const { definition, ...rest } = content;
+    const { definition, ...rest } = read.content;
     if (definition === undefined) throw noDefinition();
+    const next = { ...rest, ahead: definition.revision + 1 - published.revision };
     const gone = { subject: subjects.changeDefinition(orb, set), data: "", rollup: true, ttl: GONE_SECONDS };
-    await storeProposal(deps, actor, orb, record, [contentMessage(orb, set, rest, seq), gone]);
+    await storeProposal(deps, actor, orb, record, [contentMessage(orb, set, next, read.seq), gone]);
   };
   await counted(deps, actor, orb, () => untilWritten(remove));
 }

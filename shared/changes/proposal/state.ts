@@ -18,10 +18,10 @@ import {
   type DefinitionSides,
   findProposal,
   itemOf,
-  markBack,
   type Proposal,
   proposalMessage,
   type ReadProposal,
+  rightsMarks,
 } from "../definition/index.ts";
 import { editing, nextState, type ReadSet, requireSet, requireWritable } from "../record/index.ts";
 
@@ -35,7 +35,7 @@ export interface ProposalTarget {
 export interface DefinitionWithin {
   /** The live revision, with the document as the set will leave it. */
   orb: ExistingOrb;
-  /** Number of the version within the set; of the live revision if the set proposes none. */
+  /** Number of the version within the set; if it proposes none, of the live revision, or one that follows those before. */
   revision: number;
 }
 
@@ -56,12 +56,13 @@ function notPublished(): AppError {
 export async function stateOf(deps: Deps, { orb, set }: ProposalTarget): Promise<State> {
   const head = await readOrb(deps, orb);
   if (head.publishedRevision === null) throw notPublished();
-  const [published, record, content, known] = await Promise.all([
+  const [published, record, content] = await Promise.all([
     findRevision(deps, orb, head, head.publishedRevision),
     requireSet(deps, orb, set),
     readContent(deps, orb, set),
-    findProposal(deps, orb, set),
   ]);
+  // After the content, which guards a write: so a write never replaces a version that it has not seen.
+  const known = await findProposal(deps, orb, set);
   if (!exists(published)) throw notFound("published revision");
   return { record, content, head, published, known: content.content.definition === undefined ? null : known };
 }
@@ -72,8 +73,8 @@ export const beforeIn = ({ published, known }: State): ExistingOrb => ({
   document: known?.proposal.document ?? published.document,
 });
 
-export const revisionIn = ({ published, known }: State): number =>
-  known?.proposal.revision ?? published.revision;
+export const revisionIn = ({ published, known, content }: State): number =>
+  known?.proposal.revision ?? published.revision + (content.content.ahead ?? 0);
 
 /** Throws 412 if the client knows another version of the definition. */
 export function requireMatch(state: State, ifMatch: number | undefined): void {
@@ -145,7 +146,7 @@ export async function putProposal(
     document,
     ...(names === undefined ? {} : { names }),
     ...(force ? { force: true as const } : {}),
-    ...markBack(published, { document, names }),
+    ...rightsMarks(published, { document, names }),
     by: actorId(actor),
     at: new Date(deps.clock.now()).toISOString(),
   };
