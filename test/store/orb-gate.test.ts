@@ -4,7 +4,7 @@
 import { describe, expect, test } from "vitest";
 import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
-import { fenceNow } from "../../shared/definition/stored/fence.ts";
+import { fenceNow, moveFence } from "../../shared/definition/stored/fence.ts";
 import { orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord, repairFence } from "../../shared/definition/stored/live-record.ts";
@@ -13,8 +13,10 @@ import { choose } from "../../shared/entry/model/localize.ts";
 import { namedEntry } from "../../shared/entry/model/names.ts";
 import { openIndex } from "../../shared/entry/ordered/open.ts";
 import { removeIndex } from "../../shared/entry/ordered/remove.ts";
+import { compactSchemas } from "../../shared/entry/ordered/upkeep.ts";
 import { parseListQuery } from "../../shared/entry/query/query.ts";
 import { listEntries } from "../../shared/entry/read/list.ts";
+import { inParallel } from "../../shared/kernel/parallel.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
 import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
@@ -347,6 +349,69 @@ describe("a new index", () => {
     };
     await publish(orb, indexed(orb), once(committing, erase));
     expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
+  });
+
+  /** Returns dependencies that erase the index, as another publication does that builds it, after a batch. */
+  function erasing(orb: string, old: LiveOrb, when: (subject: string) => boolean): TestDeps {
+    let done = false;
+    const erase = () =>
+      removeIndex(deps, indexIn(orb), old.fence, async (filter, end) => {
+        await store.purge(streams.orb(orb), filter, { beforeSeq: end });
+      });
+    return {
+      ...deps,
+      store: {
+        ...deps.store,
+        async batch(stream, messages) {
+          const seq = await store.batch(stream, messages);
+          if (done || !messages.some(({ subject }) => when(subject))) return seq;
+          done = true;
+          await erase();
+          return seq;
+        },
+      },
+    };
+  }
+
+  /** Returns the titles by the index alone. Without it, a list would read the entries. */
+  async function inIndex(orb: string): Promise<unknown[]> {
+    const live = await inForce(orb);
+    await write(live, { title: "d" });
+    await compactSchemas(deps, live, live.compiled.byHome.values());
+    const opened = await openIndex(store, indexIn(orb));
+    expect(opened?.root.upTo).toBeGreaterThan(0);
+    return sorted(orb);
+  }
+
+  test("is built again if another publication erases it before the next index is built", async () => {
+    const orb = fresh();
+    const old = await withEntries(orb);
+    const root = subjects.orderedRoot(indexIn(orb), "title");
+    await publish(
+      orb,
+      indexed(orb),
+      erasing(orb, old, (subject) => subject === root),
+    );
+    expect(await inIndex(orb)).toEqual(["a", "b", "c", "d"]);
+  });
+
+  test("is built again if another publication erases a part of its log", async () => {
+    const orb = fresh();
+    const old = await withEntries(orb);
+    const COUNT = 905;
+    await inParallel(Array.from({ length: COUNT }), () => write(old, { title: "more" }));
+    // While writes are blocked, the keys are written as changes, in two batches.
+    await moveFence(deps, orb, old.fence, 1);
+    const log = subjects.orderedLog(indexIn(orb), "title");
+    const blocked = await fenceNow(deps, orb, old.fence);
+    await publish(
+      orb,
+      indexed(orb),
+      erasing(orb, { ...old, fence: blocked }, (subject) => subject === log),
+    );
+    expect((await inIndex(orb)).slice(0, 4)).toEqual(["a", "b", "c", "d"]);
+    const { levels = [], recent = [] } = (await openIndex(store, indexIn(orb)))?.root ?? {};
+    expect(levels.flat().reduce((sum, { pairs }) => sum + pairs, recent.length)).toBe(COUNT + 4);
   });
 
   test("replaces what an interrupted publication has left of it", async () => {

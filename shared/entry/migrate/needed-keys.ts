@@ -15,6 +15,7 @@ import {
   orderedKeyParts,
   parseKey,
   type StoredEntry,
+  WORDS,
 } from "../model/index.ts";
 import { buildIndex, type Pair } from "../ordered/index.ts";
 import { backfillKeys, backfillWords, keysOf, type MissingKey, missingKeys } from "./backfill.ts";
@@ -35,6 +36,8 @@ export interface Claimed {
   duplicates: Duplicate[];
   /** For each new ordered index that was built as a whole, the sequence number of its root. */
   roots: Record<string, number>;
+  /** The new ordered indexes and word indexes that have got keys. */
+  filled: string[];
 }
 
 /** How keys are found. */
@@ -63,6 +66,7 @@ export class NeededKeys implements Question<boolean> {
   #words: MissingKey[] = [];
   /** The pairs of each new ordered index. */
   #pairs = new Map<string, Pair[]>();
+  readonly #filled = new Set<string>();
   #kept = 0;
   #entries = 0;
 
@@ -101,20 +105,25 @@ export class NeededKeys implements Question<boolean> {
   #keep(one: MissingKey): void {
     this.#kept++;
     const { builds = false, fresh } = this.#finding;
-    if (isWordKey(one.key)) {
+    const { key, address } = one;
+    if (isWordKey(key)) {
+      if (fresh?.has(WORDS) === true) this.#filled.add(WORDS);
       this.#words.push(one);
       return;
     }
-    if (builds && isOrderedKey(one.key)) {
-      const { field, value } = orderedKeyParts(one.key);
-      if (fresh?.has(field) === true) {
-        const pairs = this.#pairs.get(field) ?? [];
-        this.#pairs.set(field, pairs);
-        pairs.push({ value, id: one.address.id });
-        return;
-      }
+    const { field } = parseKey(key);
+    if (!isOrderedKey(key) || fresh?.has(field) !== true) {
+      this.#missing.push(one);
+      return;
     }
-    this.#missing.push(one);
+    this.#filled.add(field);
+    if (!builds) {
+      this.#missing.push(one);
+      return;
+    }
+    const pairs = this.#pairs.get(field) ?? [];
+    this.#pairs.set(field, pairs);
+    pairs.push({ value: orderedKeyParts(key).value, id: address.id });
   }
 
   /** Writes the words that were found since the last call. Returns the number of messages. */
@@ -129,8 +138,9 @@ export class NeededKeys implements Question<boolean> {
   async write(fence?: Fence): Promise<Claimed> {
     const [deps, context, schema] = [this.#deps, this.#context, this.#schema];
     const entries = this.#entries;
+    const filled = [...this.#filled];
     const duplicates = duplicatesIn(schema, this.#holders.shared);
-    if (duplicates.length > 0) return { entries, written: 0, duplicates, roots: {} };
+    if (duplicates.length > 0) return { entries, written: 0, duplicates, roots: {}, filled };
     const { written, shared } = await backfillKeys(deps, context, schema, this.#missing, this.#finding.fresh);
     const roots: Record<string, number> = {};
     let pages = 0;
@@ -139,7 +149,13 @@ export class NeededKeys implements Question<boolean> {
       if (seq !== undefined) roots[field] = seq;
       pages += pairs.length;
     }
-    return { entries, written: written + pages, duplicates: duplicatesIn(schema, [...shared]), roots };
+    return {
+      entries,
+      written: written + pages,
+      duplicates: duplicatesIn(schema, [...shared]),
+      roots,
+      filled,
+    };
   }
 }
 

@@ -59,13 +59,13 @@ export async function enforce(
     const { home } = schema;
     const fresh = addedTo(work, home);
     const found = needed.bySchema.get(homeKey(home));
-    const { duplicates, roots } =
+    const { duplicates, roots, filled } =
       builds && found?.answer === true
         ? await found.write(fence)
         : await backfillExisting(deps, context, schema, { upTo: since, fresh, builds, fence });
     requireUnshared(plan, schema, duplicates);
     if (since === undefined) continue;
-    const first = await firstChanges(deps, { orb, ...home }, [...fresh], since);
+    const first = await firstChanges(deps, { orb, ...home }, filled, since);
     done.push({ ...home, since, first, roots });
   }
   return since === undefined ? work : { ...work, claims: done };

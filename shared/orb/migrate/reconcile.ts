@@ -106,10 +106,11 @@ async function doWork(
     );
   }
   if (compiled === undefined) return;
-  for (const { since, first = {}, roots = {}, ...home } of claims) {
+  for (const { since, first, roots, ...home } of claims) {
     const schema = compiled.byHome.get(homeKey(home));
     if (schema === undefined) continue;
-    const isBuilt = since !== undefined && (await isUntouched(deps, { orb, ...home }, first, roots));
+    const isBuilt =
+      since !== undefined && (await isUntouched(deps, { orb, ...home }, { since, first, roots }));
     const { duplicates } = await backfillExisting(
       deps,
       { orb, revision: definition.revision, compiled },
