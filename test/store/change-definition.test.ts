@@ -95,6 +95,17 @@ async function seen({ orb, id }: Pick<Shop, "orb" | "id">) {
 /** What the hooks process knows. */
 const hooked = new Definitions(deps);
 
+/** Returns what the hooks process knows while the streams of applications cannot be read. */
+async function hookedWithoutStreams(): Promise<Definitions> {
+  const get: typeof store.get = () => Promise.reject(new Error("no leader"));
+  const without = new Proxy(store, {
+    get: (target, name) => (name === "get" ? get : Reflect.get(target, name)),
+  });
+  const found = new Definitions({ ...deps, store: without });
+  await found.refresh();
+  return found;
+}
+
 /** Checks that the history, the live definition and the set say the same. */
 async function requireSettled({ orb, set }: Shop): Promise<void> {
   const [head, record] = await Promise.all([orbHead(deps, orb), liveRecord(deps, orb)]);
@@ -141,6 +152,7 @@ describe.each([
       const live = await requireLive(deps, one.orb);
       await hooked.refresh();
       expect(hooked.orbs.get(one.orb)?.live.revision, `step ${stops}`).toBe(live.revision);
+      expect((await hookedWithoutStreams()).orbs.has(one.orb)).toBe(true);
       await createEntry(deps, admin, {
         ...{ orbId: one.orb, orb: live, module: "news", values: { title: "other" } },
       });

@@ -5,6 +5,7 @@ import type { Deps } from "../../deps.ts";
 import type { OrbContext } from "../../entry/model/index.ts";
 import { sha256 } from "../../kernel/ids.ts";
 import { nullIfMissing } from "../../store/pages.ts";
+import { ReadSemaphore } from "../../store/read-semaphore.ts";
 import {
   type EntryAddress,
   type ModuleToken,
@@ -84,6 +85,20 @@ export const MOST_ENTRIES = 1_000;
 export const MOST_BYTES = 100 * 1024 * 1024;
 /** Maximum bytes of pending versions that one request reads to show a set. */
 export const SHOWN_BYTES = 32 * 1024 * 1024;
+
+/** Limits the versions of all sets that this process publishes or takes back at once: it holds them several times. */
+const room = new ReadSemaphore(2 * MOST_BYTES, 30_000);
+
+/**
+ * Publishes or takes back entries when this process has the memory for their versions.
+ * @throws AppError unavailable `reads_busy` if others take it for too long
+ */
+export function withRoom<T>(items: readonly Item[], work: () => Promise<T>): Promise<T> {
+  return room.enter(
+    items.reduce((sum, { bytes }) => sum + bytes, 0),
+    work,
+  );
+}
 
 export function parseContent(message: StoredMessage | null | undefined): ReadContent {
   if (message === null || message === undefined) return { content: EMPTY, seq: 0 };

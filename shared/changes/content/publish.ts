@@ -34,7 +34,6 @@ import { pause } from "../../kernel/pause.ts";
 import { counted } from "../../quotas/write.ts";
 import { ReadBudget } from "../../store/budget.ts";
 import { isUnsure } from "../../store/errors.ts";
-import { ReadSemaphore } from "../../store/read-semaphore.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import { type Append, Conflict, LARGE_BATCH_LIMIT } from "../../store/types.ts";
 import { afterReaders } from "../../store/whole.ts";
@@ -66,6 +65,7 @@ import {
   type ReadContent,
   readContent,
   summaryOf,
+  withRoom,
 } from "./content.ts";
 import { ACTS, isReached, movedOn, publicationOf } from "./publication.ts";
 import { inEffect } from "./revert.ts";
@@ -98,8 +98,6 @@ const PUBLISH_MS = 30_000;
 const LOOKS_MS = [0, 100, 300, 600, 1_000, 2_000];
 /** Bytes of the pending versions and of the stored revisions that a publication reads. */
 const READ_BYTES = 4 * MOST_BYTES;
-/** Limits the pending versions of all sets that this process publishes at the same time: it holds them several times. */
-const room = new ReadSemaphore(2 * MOST_BYTES, PUBLISH_MS);
 
 /** A version of the set, and where it belongs. */
 interface Placed extends Together {
@@ -326,8 +324,7 @@ export async function publishSet(deps: Deps, actor: Actor, input: PublishInput):
   const options: WriteRetry = { attempts: CONTENDED_ATTEMPTS, until, replayed: ["unavailable", "timeout"] };
   const work = () => retryOnConflict(deps, orbId, run, findSent, options);
   const { items } = known.content;
-  const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
-  const published = await room.enter(bytes, () =>
+  const published = await withRoom(items, () =>
     counted(deps, actor, orbId, () => charged(attempts, work), Math.max(1, items.length)),
   );
   const detail = `published ${published.content.hash}`;

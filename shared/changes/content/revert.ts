@@ -58,6 +58,7 @@ import {
   MOST_BYTES,
   readContent,
   type VersionAct,
+  withRoom,
 } from "./content.ts";
 import { type NewVersion, versionMessages, withItem } from "./pend.ts";
 import { currentOf, isReached } from "./publication.ts";
@@ -85,7 +86,7 @@ export async function revertSet(
     return revertOnce(own, principal, now, await revertible(own, principal, now, id), title);
   };
   const work = () => retryOnConflict(own, orb, run);
-  return counted(own, actor, orb, work, Math.max(1, first.items.length));
+  return withRoom(first.items, () => counted(own, actor, orb, work, Math.max(1, first.items.length)));
 }
 
 /** A published set. */
