@@ -217,7 +217,7 @@ test("the trash lists deleted entries for platform admins, and those who may del
     deletedBy: { id: owner.id, name: expect.any(String) },
   });
   expect((await as("GET", trash, undefined, owner.token)).status).toBe(403);
-  expect((await as("GET", `${trash}?limit=101`)).status).toBe(400);
+  expect((await as("GET", `${trash}?limit=201`)).status).toBe(400);
   const restore = (by: string) => as("POST", `/api/${orb}/news/${id}/restore`, undefined, by);
   expect((await restore(other.token)).status).toBe(403);
   const back = await restore(owner.token);
