@@ -426,8 +426,9 @@ async function judge(
     force,
     retired,
   });
-  // What an interrupted publication has left must not stand in the way of another one.
-  if (isObstructed(plan)) {
+  // What an interrupted publication has left must not stand in the way of another one. The mark of a finished one must
+  // not outlive its schema: its entries would then look as if they had been left.
+  if (isObstructed(plan) || plan.placed.some(({ severity }) => severity === "removal")) {
     const { erased } = await eraseUnfinished(deps, orb);
     if (erased) throw new Conflict();
   }

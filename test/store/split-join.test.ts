@@ -600,6 +600,43 @@ it("erases at once what a refused publication has made", async () => {
   expect(await leftOf(orb)).toEqual([]);
 });
 
+it("keeps what was deleted of an earlier schema of that name", async () => {
+  const orb = await fresh();
+  const trashed = async (name: string) => {
+    const made = await createEntry(deps, admin, {
+      ...{ orbId: orb, orb: await live(orb), module: "news", schema: "person", values: { name } },
+    });
+    const { id } = made.snapshot;
+    await deleteEntry(deps, admin, await target(orb, id));
+    return id;
+  };
+  await activate(orb, document(orb, [title, info], [person]));
+  await trashed("Old");
+  await activate(orb, whole(orb), deps, true);
+  const unique = document(
+    orb,
+    [title, reference(orb)],
+    [{ ...person, fields: [{ ...name, unique: true }, mail] }],
+  );
+  const ids: string[] = [];
+  for (const name of ["Ann", "Ann"]) ids.push(await create(orb, { info: { name } }));
+  expect((await failureOf(activate(orb, unique))).code).toBe("incompatible_change");
+  expect(await textsOf(orb)).toContain('"Old"');
+  expect(await textsOf(orb)).not.toContain('"Ann"');
+
+  // The mark of a publication that is over must not make what was deleted since look as if it had been left.
+  await activate(orb, split(orb));
+  await trashed("New");
+  for (const id of ids) {
+    const made = await author(orb, id);
+    await update(orb, id, { author: null });
+    await deleteEntry(deps, admin, { ...(await target(orb, made)), force: true });
+  }
+  await activate(orb, document(orb, [title]), deps, true);
+  await eraseUnfinished(later(), orb);
+  for (const name of ["Old", "New", "Ann"]) expect(await textsOf(orb)).toContain(`"${name}"`);
+});
+
 it("finishes a publication that crashed at any of its steps", async () => {
   for (const step of someSteps(4)) {
     const orb = await fresh();

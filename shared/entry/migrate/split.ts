@@ -14,7 +14,7 @@ import type { Deps } from "../../deps.ts";
 import { AppError, type Fault } from "../../kernel/errors.ts";
 import { inParallel } from "../../kernel/parallel.ts";
 import { scanPages } from "../../store/pages.ts";
-import { type Home, lastToken, subjects } from "../../store/subjects.ts";
+import { type Home, lastToken, streams, subjects } from "../../store/subjects.ts";
 import {
   checkTargets,
   publishMessages,
@@ -340,14 +340,20 @@ async function removeEntry(deps: Deps, target: Target & { purge: boolean }): Pro
 }
 
 /**
- * Erases all entries of a schema that was never published, with their history.
+ * Erases the entries that were made for a schema, with their history. Entries of an earlier schema of that name, which
+ * were deleted before and made again, are only deleted again.
  * @param by a definition that has the schema, with the fence that writes expect now
+ * @param since sequence number of the stream before the first entry was made
  */
-export async function eraseMade(deps: Deps, by: OrbContext, home: Home): Promise<void> {
+export async function eraseMade(deps: Deps, by: OrbContext, home: Home, since: number): Promise<void> {
   const schema = schemaOf(by.compiled, home);
   const target = { orbId: by.orb, orb: by, schema, renew: async () => by };
-  for await (const page of changedEntries(deps, by.orb, home, 0))
-    await inParallel(page, ({ head }) => removeEntry(deps, { ...target, id: head.id, purge: true }));
+  for await (const page of changedEntries(deps, by.orb, home, since))
+    await inParallel(page, async ({ address, head: { id } }) => {
+      const log = subjects.entryLog(address);
+      const first = await deps.store.nextMessage(streams.orb(by.orb), log, 1);
+      await removeEntry(deps, { ...target, id, purge: first !== null && first.seq > since });
+    });
 }
 
 /** Returns the write that creates an entry again, whose revisions follow those from before its deletion. */

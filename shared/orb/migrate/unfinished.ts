@@ -45,6 +45,8 @@ interface StoredMark extends Omit<Definition, "names"> {
   v: 1;
   at: string;
   names?: StoredNames | undefined;
+  /** Sequence number of the stream before the first entry was made. Entries from before are none of the publication's. */
+  since?: number | undefined;
   /** Whether the entries are being erased. */
   ends?: true;
 }
@@ -69,6 +71,7 @@ export class SplitMark {
   readonly #definition: Definition;
   #seq = 0;
   #at = 0;
+  #since = 0;
 
   constructor(deps: Deps, orb: string, home: Home, definition: Definition) {
     this.#deps = deps;
@@ -84,7 +87,7 @@ export class SplitMark {
   async #write(expect: number): Promise<void> {
     const { document, names } = this.#definition;
     const now = this.#deps.clock.now();
-    const mark: StoredMark = { v: 1, at: new Date(now).toISOString(), document, names };
+    const mark: StoredMark = { v: 1, at: new Date(now).toISOString(), document, names, since: this.#since };
     this.#seq = await this.#deps.store.append(streams.orb(this.#orb), {
       ...{ subject: this.#subject, data: JSON.stringify(mark), rollup: true, expect: { seq: expect } },
     });
@@ -103,6 +106,8 @@ export class SplitMark {
       await erase(this.#deps, this.#orb, this.#home, found);
       throw new Conflict();
     }
+    const info = found === undefined ? await this.#deps.store.streamInfo(streams.orb(this.#orb)) : null;
+    this.#since = found === undefined ? (info?.state.last_seq ?? 0) : (found.mark.since ?? 0);
     await this.#write(found?.seq ?? (await lastSeq(this.#deps, this.#subject, this.#orb)));
   }
 
@@ -212,7 +217,7 @@ async function erase(deps: Deps, orb: string, home: Home, { mark, seq }: FoundMa
   const isKept = !exists(head) || (await hasSchema(deps, orb, head, home));
   if (!isKept) {
     const fence = (await liveRecord(deps, orb))?.record.fence;
-    await eraseMade(deps, { ...contextOf(orb, { names: undefined, ...mark }), fence }, home);
+    await eraseMade(deps, { ...contextOf(orb, { names: undefined, ...mark }), fence }, home, mark.since ?? 0);
     const end = ((await deps.store.streamInfo(stream))?.state.last_seq ?? 0) + 1;
     // A publication that begins now replaces the mark first, so what it writes comes later.
     if ((await readMark(deps, orb, home))?.seq !== last) throw new Conflict();
