@@ -249,6 +249,24 @@ describe("the definition of a change set, after the orb has published another on
       code: "definition_conflict",
     });
   });
+
+  it("is not merged if the set makes a field of one that the orb has renamed", async () => {
+    const one = await shop();
+    const head = (title: string): Field => ({
+      ...{ name: "head", type: "object", fields: [TITLE] },
+      from: { fields: { title } },
+    });
+    await one.propose([head("title"), PRICE]);
+    await one.publishLive([{ ...TITLE, name: "caption", was: "title" }, PRICE]);
+    const keep = { [`${AT}/title`]: "change" } as const;
+    expect(await failureOf(one.rebase(keep))).toMatchObject({
+      code: "definition_conflict",
+      data: { name: "title" },
+    });
+    await one.propose([head("caption"), PRICE]);
+    await one.rebase(keep);
+    expect((await one.publish()).values).toEqual({ head: { title: "Lamp" }, price: 5 });
+  });
 });
 
 describe("the number of a definition in a change set", () => {

@@ -2,7 +2,14 @@
  * The stored names of a rebased definition. The live definition decides them, because stored entries have its names. Fields
  * that only the set has keep the names with which the pending versions of the set were written.
  */
-import type { OrbDocument } from "../../definition/document/index.ts";
+import {
+  type FieldDefinition,
+  joinOf,
+  movesOf,
+  type OrbDocument,
+  readsOf,
+  ruleOf,
+} from "../../definition/document/index.ts";
 import {
   isSameShape,
   type NamedDocument,
@@ -12,6 +19,7 @@ import {
   type StoredNames,
 } from "../../definition/names/index.ts";
 import { AppError } from "../../kernel/errors.ts";
+import { equal } from "../../kernel/json.ts";
 import type { DefinitionSides } from "../definition/index.ts";
 
 const rootsOf = (side: NamedDocument | null): Root[] => (side === null ? [] : [...rootsIn(side).values()]);
@@ -91,7 +99,35 @@ export function lostBy(
     if (form !== undefined && (kept === undefined || !isSameShape(form, kept))) return lost(name);
   }
   const taken = takenIn(all, { base, now, proposed });
-  return taken === undefined ? undefined : lost(taken);
+  if (taken !== undefined) return lost(taken);
+  const source = sourceGone(merged, { base, now, proposed });
+  return source === undefined ? undefined : sourceLost(source);
+}
+
+/** Returns the fields of a document of which another one is made, by their names. */
+const sourcesIn = (field: Pick<FieldDefinition, "from">): string[] => [
+  ...movesOf(field).map(([, name]) => name),
+  ...readsOf(ruleOf(field)),
+  ...[joinOf(field) ?? []].flat(),
+];
+
+/** Returns the name of a field of which the set makes another one, and which the orb has renamed or removed. */
+function sourceGone(merged: NamedDocument, { base, now }: DefinitionSides): string | undefined {
+  if (base === null) return undefined;
+  const fromOf = (side: NamedDocument) =>
+    new Map([...rootsIn(side)].map(([item, root]) => [byRoot(root), "from" in item ? item.from : undefined]));
+  const known = [fromOf(base), fromOf(now)];
+  const [old, live] = [placed(rootsOf(base), byName), placed(rootsOf(now), byRoot)];
+  for (const [item, root] of rootsIn(merged)) {
+    const { from } = item as Pick<FieldDefinition, "from">;
+    if (from === undefined || known.some((side) => equal(side.get(byRoot(root)), from))) continue;
+    const gone = sourcesIn({ from }).find((name) => {
+      const source = old.get(`${root.scope} ${name}`);
+      return source !== undefined && live.get(byRoot(source))?.name !== name;
+    });
+    if (gone !== undefined) return gone;
+  }
+  return undefined;
 }
 
 /** Returns a name that comes from one of the sides, but would show the values of something else, because of its `was`. */
@@ -105,6 +141,14 @@ function takenIn(merged: readonly Root[], { base, now, proposed }: DefinitionSid
     return from.length > 0 && from.every(({ root }) => root !== one.root);
   })?.name;
 }
+
+const sourceLost = (name: string): AppError =>
+  new AppError(
+    "conflict",
+    "definition_conflict",
+    `The definition in the change set makes a field of ${name}, which the orb has renamed or removed since. Write the definition into the set again, with the present name in from.`,
+    { data: { name } },
+  );
 
 const lost = (name: string): AppError =>
   new AppError(
