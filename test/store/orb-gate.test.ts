@@ -19,6 +19,7 @@ import { listEntries } from "../../shared/entry/read/list.ts";
 import { inParallel } from "../../shared/kernel/parallel.ts";
 import { createOrb } from "../../shared/orb/create.ts";
 import { reconcileAll } from "../../shared/orb/migrate/reconcile.ts";
+import { deleteOrb } from "../../shared/orb/operate.ts";
 import { tryUpdate, updateOrb } from "../../shared/orb/update.ts";
 import { streams, subjects } from "../../shared/store/subjects.ts";
 import type { Append } from "../../shared/store/types.ts";
@@ -427,6 +428,36 @@ describe("a new index", () => {
     expect(await sorted(orb)).toEqual(["a", "aa", "b", "c"]);
     const pages = await store.subjects(streams.orb(orb), subjects.orderedPages(indexIn(orb), "title"));
     expect(pages.subjects).toHaveLength(1);
+  });
+
+  test("leaves nothing in an application that was created again meanwhile", async () => {
+    const orb = fresh();
+    await withEntries(orb);
+    const log = subjects.orderedLog(indexIn(orb), "title");
+    let done = false;
+    const again = async (subject: string | undefined) => {
+      if (done || subject !== log) return;
+      done = true;
+      await deleteOrb(deps, admin, { orb });
+      await createOrb(deps, admin, { document: withFields(orb, TITLE), publish: true });
+    };
+    const slow: TestDeps = {
+      ...deps,
+      store: {
+        ...deps.store,
+        async append(stream, message) {
+          await again(message.subject);
+          return store.append(stream, message);
+        },
+        async batch(stream, messages) {
+          await again(messages.at(-1)?.subject);
+          return store.batch(stream, messages);
+        },
+      },
+    };
+    await publish(orb, indexed(orb), slow);
+    expect(done).toBe(true);
+    expect(await store.nextMessage(streams.orb(orb), log, 1)).toBeNull();
   });
 
   test("is whole after a crash at any step of the publication", async () => {

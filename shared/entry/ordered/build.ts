@@ -7,8 +7,7 @@ import type { Deps } from "../../deps.ts";
 import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
 import type { StoredMessage } from "../../store/types.ts";
-import { changeBody } from "../model/index.ts";
-import { writeRoot } from "./changes.ts";
+import { appendChange, writeRoot } from "./changes.ts";
 import { LIMITS, newPages } from "./compact.ts";
 import { settled } from "./levels.ts";
 import { type OrderedField, type PagePlace, type Pair, rootBody, sortedPairs } from "./pages.ts";
@@ -29,16 +28,13 @@ export async function buildIndex(
   fence: Fence | undefined,
   pairs: readonly Pair[],
 ): Promise<number | undefined> {
-  const { store } = deps;
-  const stream = streams.orb(index.orb);
-  const log = subjects.orderedLog(index, index.field);
   const sorted = sortedPairs(pairs);
   const [some] = sorted;
   if (some === undefined) return undefined;
   const before = await clear(deps, index, fence);
   // Readers find the last change that the root includes in the log. So the log has one of the pairs too.
-  const change = changeBody({ id: some.id, adds: [some.value], drops: [] });
-  const upTo = await store.append(stream, { subject: log, data: change });
+  const writer = { deps, index, fence };
+  const upTo = await appendChange(writer, { id: some.id, adds: [some.value], drops: [] });
   const places: PagePlace[] = [];
   let seq = before?.seq ?? 0;
   for (let at = 0; at < sorted.length; at += PAIRS_PER_BATCH) {
@@ -46,7 +42,7 @@ export async function buildIndex(
     places.push(...made.places);
     const levels = settled([places], LIMITS);
     const body = rootBody({ upTo, dead: 1, levels, recent: [], gone: [] });
-    seq = await writeRoot({ deps, index, fence }, seq, made.messages, { upTo, body });
+    seq = await writeRoot(writer, seq, made.messages, { upTo, body });
   }
   return seq;
 }

@@ -9,7 +9,7 @@ import { ReadBudget } from "../../store/budget.ts";
 import { LOG_START, streams, subjects, TOGETHER } from "../../store/subjects.ts";
 import type { Append, Store, StoredMessage } from "../../store/types.ts";
 import { inBatches } from "../index/index.ts";
-import { changeIn, GONE_SECONDS, orderedKey, parseEntry } from "../model/index.ts";
+import { changeBody, changeIn, GONE_SECONDS, orderedKey, parseEntry } from "../model/index.ts";
 import { type OrderedField, type Pair, REMOVED } from "./pages.ts";
 
 /**
@@ -125,6 +125,20 @@ export function writeRoot(
     headers: { [LOG_START]: String(root.upTo), ...(isTogether === true ? { [TOGETHER]: "1" } : {}) },
   };
   return deps.store.batch(streams.orb(orb), [guardOf(orb, fence), ...messages, next]);
+}
+
+/**
+ * Appends a change to the log of an index.
+ * @returns its sequence number
+ * @throws Conflict if the definition changed
+ */
+export function appendChange(
+  { deps, index, fence }: RootWriter,
+  change: Parameters<typeof changeBody>[0],
+): Promise<number> {
+  const { orb } = index;
+  const next: Append = { subject: subjects.orderedLog(index, index.field), data: changeBody(change) };
+  return deps.store.batch(streams.orb(orb), [guardOf(orb, fence), next]);
 }
 
 function guardOf(orb: string, fence: Fence | undefined): Append {
