@@ -281,6 +281,9 @@ describe("the number of a definition in a change set", () => {
     const write = (ifMatch: number) => proposeDefinition(deps, admin, { ...one.target, proposed, ifMatch });
     expect(await failureOf(write(first))).toMatchObject({ code: "revision_mismatch" });
     expect((await write(without)).revision).toBeGreaterThan(without);
+    for (const max of [50, 60, 70, 80]) await one.publishLive([{ ...TITLE, max }, PRICE]);
+    await withdrawDefinition(deps, admin, one.target);
+    expect(await one.number()).toBe((await requireLive(deps, one.target.orb)).revision);
   });
 
   it("is compared with the version that a write replaces, if another one is stored meanwhile", async () => {

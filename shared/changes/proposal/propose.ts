@@ -148,7 +148,8 @@ export async function withdrawDefinition(deps: Deps, actor: Actor, target: Propo
     await requireEditable(deps, actor, orb, record);
     const { definition, ...rest } = read.content;
     if (definition === undefined) throw noDefinition();
-    const next = { ...rest, ahead: definition.revision + 1 - published.revision };
+    // Where the live revision is a higher number already, it stands for itself again.
+    const next = { ...rest, ahead: Math.max(0, definition.revision + 1 - published.revision) };
     const gone = { subject: subjects.changeDefinition(orb, set), data: "", rollup: true, ttl: GONE_SECONDS };
     await storeProposal(deps, actor, orb, record, [contentMessage(orb, set, next, read.seq), gone]);
   };
