@@ -260,4 +260,22 @@ test("changes a referenced entry beside the form, which saves on its own, and mo
   await page.keyboard.press("Control+s");
   await expect.poll(() => read(work)).toMatchObject({ title: "The horses", helpers: [marc, rosa] });
   expect(await read(rosa)).toMatchObject({ name: "Rosa Bonheur" });
+
+  // The panel creates an entry again that is gone. The form behind it still asks before the user leaves.
+  await page.getByLabel("Title").fill("Some horses");
+  await page.getByRole("button", { name: "Artist: Rosa Bonheur. Open beside" }).click();
+  await beside.getByRole("button", { name: "Edit here" }).click();
+  await beside.getByLabel("Name").fill("Rosa again");
+  const gone = await call(console.platform, "DELETE", `/api/admin/orbs/museum/entries/${rosa}?force=true`, {
+    token: console.token,
+    headers: { "if-match": '"2"' },
+  });
+  expect(gone.status).toBe(204);
+  console.allow(/status of 4(04|10) /);
+  await page.keyboard.press("Control+s");
+  await button(page, "Save as a new entry").click();
+  await said(page, "Created");
+  await page.getByRole("link", { name: "Work", exact: true }).first().click();
+  await page.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
+  await page.getByRole("heading", { level: 1, name: "Work" }).waitFor();
 });

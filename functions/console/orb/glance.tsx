@@ -1,7 +1,7 @@
 /** What an application's admins should know at a glance: what goes live, what failed, and what is missing. */
 import type { ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { listActivity } from "../api/activity.ts";
+import { type ActivityItem, listActivity } from "../api/activity.ts";
 import { listAllChanges } from "../api/changes.ts";
 import { countMissing } from "../api/entries.ts";
 import { hasFailedDeliveries } from "../api/platform.ts";
@@ -17,7 +17,7 @@ import { ProblemBox } from "../ui/problem.tsx";
 import { Time } from "../ui/time.tsx";
 
 const WEEK_MS = 7 * 24 * 60 * 60 * 1_000;
-/** Publications that are counted one by one, and pages of acts that are read for this. */
+/** Publications of a kind that are counted one by one, and pages of acts that are read for this. */
 const COUNTED = 100;
 const PAGES = 5;
 
@@ -30,28 +30,43 @@ function Line({ icon, children }: { icon: IconName; children: ComponentChildren 
   );
 }
 
-/** Counts what was published in the last seven days. `exact` is false if there may be more. */
-async function countPublished(orb: string, signal: AbortSignal): Promise<{ count: number; exact: boolean }> {
-  const since = new Date(Date.now() - WEEK_MS).toISOString();
-  const query = {
-    "filter[kind]": "entry",
-    "filter[act]": "publish",
-    "filter[at][gte]": since,
-    limit: COUNTED,
-  };
+interface Counted {
+  count: number;
+  /** False if there may be more. */
+  exact: boolean;
+}
+
+/** Records and settings are not published, so they are not counted. */
+const isPublished = (orb: OrbModel, { entry }: ActivityItem): boolean => {
+  const type = orb.modules.find(({ id }) => id === entry?.module)?.type;
+  return entry?.status === "PUBLISHED" && type !== "TRANSACTIONS" && type !== "SETTINGS";
+};
+
+async function countAct(orb: OrbModel, act: string, since: string, signal: AbortSignal): Promise<Counted> {
+  const query = { "filter[kind]": "entry", "filter[act]": act, "filter[at][gte]": since, limit: COUNTED };
   let [count, cursor] = [0, ""];
   for (let page = 0; page < PAGES && count < COUNTED; page++) {
-    const found = await listActivity(orb, cursor === "" ? query : { ...query, cursor }, signal);
-    count += found.items.length;
+    const found = await listActivity(orb.id, cursor === "" ? query : { ...query, cursor }, signal);
+    count += found.items.filter((item) => isPublished(orb, item)).length;
     if (found.nextCursor === null) return { count, exact: true };
     cursor = found.nextCursor;
   }
   return { count, exact: false };
 }
 
+/** Counts what was published in the last seven days, also by the requests that created it. */
+async function countPublished(orb: OrbModel, signal: AbortSignal): Promise<Counted> {
+  const since = new Date(Date.now() - WEEK_MS).toISOString();
+  const counts = await Promise.all(["publish", "create"].map((act) => countAct(orb, act, since, signal)));
+  return {
+    count: counts.reduce((sum, { count }) => sum + count, 0),
+    exact: counts.every(({ exact }) => exact),
+  };
+}
+
 /** How often entries were published in the last seven days. */
 function Published({ orb }: { orb: OrbModel }) {
-  const { data } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => countPublished(orb.id, signal));
+  const { data } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => countPublished(orb, signal));
   if (data === undefined) return null;
   const { count, exact } = data;
   const text = exact ? "orb.publishedWeek" : count === 0 ? "orb.publishedUnknown" : "orb.publishedWeekMore";
@@ -107,16 +122,19 @@ const translatedIn = (orb: OrbModel) =>
 /** What lacks a language. Counting reads all entries of the schemas, so the user asks for it. */
 function Untranslated({ orb, language }: { orb: OrbModel; language: string }) {
   const [isAsked, setAsked] = useState(false);
-  const { data, error } = useLoad(isAsked ? `orbs/${orb.id}/missing/${language}` : null, async (signal) => {
-    const found: { key: string; title: string; to: string; count: number; exact: boolean }[] = [];
-    for (const { module, schema } of translatedIn(orb)) {
-      const place = { orb: orb.id, module: module.id, schema: schema.id, managed: true };
-      const to = `${orbLink(orb.id, "entries", module.id, schema.id)}?missing=${language}`;
-      const counted = await countMissing(place, language, signal);
-      if (counted.count > 0) found.push({ key: to, to, title: titleOf(schema), ...counted });
-    }
-    return found;
-  });
+  const { data, error, reload } = useLoad(
+    isAsked ? `orbs/${orb.id}/missing/${language}` : null,
+    async (signal) => {
+      const found: { key: string; title: string; to: string; count: number; exact: boolean }[] = [];
+      for (const { module, schema } of translatedIn(orb)) {
+        const place = { orb: orb.id, module: module.id, schema: schema.id, managed: true };
+        const to = `${orbLink(orb.id, "entries", module.id, schema.id)}?missing=${language}`;
+        const counted = await countMissing(place, language, signal);
+        if (counted.count > 0) found.push({ key: to, to, title: titleOf(schema), ...counted });
+      }
+      return found;
+    },
+  );
   return (
     <Line icon="languages">
       {t("orb.missingIn", { language: languageName(language) })}{" "}
@@ -125,7 +143,7 @@ function Untranslated({ orb, language }: { orb: OrbModel; language: string }) {
           {t("orb.count")}
         </Button>
       )}
-      {error === undefined ? null : <ProblemBox error={error} />}
+      {error === undefined ? null : <ProblemBox error={error} retry={() => void reload()} />}
       {data?.length === 0 ? <span class="hint">{t("orb.missingNone")}</span> : null}
       {(data ?? []).map(({ key, title, to, count, exact }) => (
         <Link key={key} to={to} class="glance-count">

@@ -68,17 +68,18 @@ export interface SearchPlace {
 
 /** Searches the content of the application, and the people whom the caller may see. */
 function useContent(text: string, { caller, orb }: SearchPlace): Progress | undefined {
-  const [progress, setProgress] = useState<Progress>();
+  const [shown, setShown] = useState<{ text: string; progress: Progress }>();
   const wanted = text.trim();
   useEffect(() => {
-    setProgress(undefined);
+    const tell = (progress: Progress) => setShown({ text: wanted, progress });
     if (wanted.length < SHORTEST) return undefined;
     const abort = new AbortController();
     const { signal } = abort;
     const timer = setTimeout(
       () =>
-        void import("./find.ts").then(({ find }) =>
-          find({ caller, orb }, wanted, { signal, tell: setProgress }),
+        void import("./find.ts").then(
+          ({ find }) => find({ caller, orb }, wanted, { signal, tell }),
+          () => tell({ found: [], searched: 1, of: 1, failed: 1 }),
         ),
       PAUSE,
     );
@@ -87,7 +88,8 @@ function useContent(text: string, { caller, orb }: SearchPlace): Progress | unde
       abort.abort();
     };
   }, [wanted, caller, orb]);
-  return progress;
+  // Enter must not open what the text before has found.
+  return shown?.text === wanted ? shown.progress : undefined;
 }
 
 /** Says how far the search is, or that there is nothing. */

@@ -43,14 +43,18 @@ function Row({ orb, item }: { orb: OrbModel; item: DeletedEntry }) {
   const value = field === undefined ? undefined : item.values[field.name];
   const name = plainValue(value) || t("activity.unnamed");
   const path = orbLink(orb.id, "entries", module, schema, id);
-  const run = (work: () => Promise<void>) => {
+  /** @param work returns whether the entry leaves the trash. Its buttons then stay disabled until it has. */
+  const run = (work: () => Promise<boolean>) => {
     setBusy(true);
     void work()
-      .catch(complain)
-      .finally(() => {
-        setBusy(false);
-        refresh(`orbs/${orb.id}/`);
-      });
+      .then(
+        (leaves) => setBusy(leaves),
+        (error: unknown) => {
+          complain(error);
+          setBusy(false);
+        },
+      )
+      .finally(() => refresh(`orbs/${orb.id}/`));
   };
   const restore = async () => {
     await moveEntry(
@@ -59,12 +63,14 @@ function Row({ orb, item }: { orb: OrbModel; item: DeletedEntry }) {
       "restore",
     );
     say(t("trash.restored", { name }), { label: t("trash.open"), run: () => go(path) });
+    return true;
   };
   const erase = async () => {
     const asked = { title: t("trash.eraseTitle", { name }), text: t("trash.eraseText") };
-    if (!(await confirm({ ...asked, action: t("trash.erase"), danger: true }))) return;
+    if (!(await confirm({ ...asked, action: t("trash.erase"), danger: true }))) return false;
     await eraseEntry(orb.id, id);
     say(t("trash.erased", { name }));
+    return true;
   };
   return (
     <li>

@@ -42,6 +42,8 @@ function Form({
     within: ".beside",
     open: undefined,
     create: undefined,
+    // The form behind the panel stays, with its unsaved changes.
+    onLeave: onDone,
   });
   const { rights, saving, waiting, isChanged, place: at } = form;
   const nameOf = useNames(caller, orb.id);

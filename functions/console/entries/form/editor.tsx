@@ -7,6 +7,7 @@ import { isSingleReference, useTargetName } from "../../fields/parts/target.tsx"
 import { type Content, plainLanguage, plainValue } from "../../model/cells.ts";
 import { type OrbModel, refsOf, titleField, titleOf } from "../../model/orb.ts";
 import { orbLink } from "../../shell/nav.ts";
+import { leaveFreely } from "../../state/leave.ts";
 import { t } from "../../texts/t.ts";
 import { Page } from "../../ui/page.tsx";
 import { useNames } from "../names.ts";
@@ -113,6 +114,10 @@ export function Editor(props: EditorProps) {
   /** Asks whether the panel beside the form may close. */
   const mayClose = useRef(async () => true);
   const showBeside = async (next: EntryTarget | undefined) => {
+    if (next !== undefined && next.id === target?.id && next.schema === target.schema) {
+      document.querySelector<HTMLElement>(".beside h2")?.focus();
+      return;
+    }
     if (await mayClose.current()) setTarget(next);
   };
   const path = orbLink(orb.id, "entries", module.id, schema.id);
@@ -121,8 +126,10 @@ export function Editor(props: EditorProps) {
     open: (next) => void showBeside(next),
     create: (field) =>
       mayCreateTarget(caller, orb, field) ? (name, pick) => setCreation({ field, name, pick }) : undefined,
-    onLeave: (id) =>
-      go(id === undefined ? path : `${path}/${encodeURIComponent(id)}`, { replace: id !== undefined }),
+    onLeave: (id) => {
+      leaveFreely();
+      go(id === undefined ? path : `${path}/${encodeURIComponent(id)}`, { replace: id !== undefined });
+    },
     onAdd: () => setAdding(true),
   });
   const { place, rights, draft, context } = form;

@@ -35,6 +35,7 @@ import {
   shownValue,
   storedValue,
   type View,
+  withFilter,
   writeView,
 } from "./data/view.ts";
 import { Changes, Foot } from "./foot.tsx";
@@ -93,6 +94,10 @@ function useSlow(rows: Rows): boolean {
   return slow.current;
 }
 
+/** Reads again what the layouts beside the table show. */
+const readLayouts = ({ orb, module, schema, change }: EntryPlace) =>
+  refresh(`entries/${orb}/${module}/${schema}/${change ?? ""}/`);
+
 /** Reads the rows, follows changes by others, and reads a list again when it is asked to. */
 function useListRows(
   { place, orb, rights, version, schema }: ListProps,
@@ -115,8 +120,12 @@ function useListRows(
   const paused = selection.selected.size > 0;
   const { following, news, begin } = useFollow(list, { place, view, drafts }, { possible, paused });
   const [changes, clearChanges] = useChanges(rows, () => shown.current, !following);
+  /** How often the list was asked for again. */
+  const [reads, setReads] = useState(0);
   const refresh = () => {
     clearChanges();
+    setReads((now) => now + 1);
+    readLayouts(place);
     begin();
     if (news.added > 0 && isNewestFirst(view)) grid.current?.top();
     rows.refresh();
@@ -131,7 +140,7 @@ function useListRows(
     if (!ended && rows.error !== undefined) rows.retry();
   }, [ended]);
   return {
-    ...{ list, rows, selection, range, grid, conditions, total, refresh },
+    ...{ list, rows, selection, range, grid, conditions, total, refresh, reads },
     slow: useSlow(rows),
     news: following ? news : { ...NO_NEWS, changed: changes },
     show(next: Range, top: number) {
@@ -367,21 +376,26 @@ function Shown({ layout, ...shown }: Parameters<typeof Frame>[0] & { layout: Lay
   return (
     <OtherLayout
       {...{ layout, place, schema, orb, view }}
-      conditions={listed.conditions}
       changes={rights.update}
+      conditions={listed.conditions}
+      version={listed.reads}
       linkOf={(id) => `${base}/${encodeURIComponent(id)}`}
       onAll={(name, value) =>
-        change({ layout: undefined, filters: [...view.filters, filterFor(name, value)] })
+        change({ layout: undefined, filters: withFilter(view, filterFor(name, value)) })
       }
     />
   );
 }
 
-/** Reads the rows again when the user comes back to the table: another layout may have changed values. */
-function useFreshTable(isTable: boolean, refresh: () => void): void {
+/**
+ * Reads the rows again when the user comes back to the table: another layout may have changed values. Other layouts do
+ * not show what is selected, so nothing is.
+ */
+function useFreshTable(isTable: boolean, { refresh, selection }: Listed): void {
   const wasTable = useRef(isTable);
   useEffect(() => {
     if (isTable && !wasTable.current) refresh();
+    if (!isTable) selection.clear();
     wasTable.current = isTable;
   }, [isTable]);
 }
@@ -404,7 +418,7 @@ export function List(props: ListProps) {
   const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useListCommands(listed, code);
   const { layout } = (view.layout === undefined ? undefined : layoutsOf(schema).get(view.layout)) ?? {};
-  useFreshTable(layout === undefined, refresh);
+  useFreshTable(layout === undefined, listed);
   const change = (part: Partial<View>, replace = false) => {
     // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
     if (["filters", "status", "search", "missing"].some((name) => name in part)) selection.clear();

@@ -45,7 +45,11 @@ export function useSelection({ place, schema, columns, rows }: SelectionInput): 
   return {
     selected,
     collecting,
-    clear: () => setSelected(NONE),
+    clear() {
+      // Otherwise the next page of entries would be added to the empty selection.
+      collecting?.abort();
+      setSelected(NONE);
+    },
     toggle(index) {
       const item = rows.at(index);
       if (item === undefined) return;

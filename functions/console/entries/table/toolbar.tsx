@@ -6,7 +6,7 @@ import { Button } from "../../ui/button.tsx";
 import { LinkButton } from "../../ui/link.tsx";
 import { ColumnsMenu, VariantSwitch } from "./columns.tsx";
 import { layoutsOf } from "./data/layout.ts";
-import { STATUSES, type View } from "./data/view.ts";
+import { STATUSES, type View, withFilter } from "./data/view.ts";
 import { AddFilter, Chips, Search } from "./filter/chips.tsx";
 import type { FilterContext } from "./filter/filter-form.tsx";
 import { SaveView, useViews, Views } from "./views.tsx";
@@ -107,11 +107,7 @@ export function Toolbar({
         ) : null}
         <AddFilter
           context={context}
-          onAdd={(filter) => {
-            const same = ({ name, op }: { name: string; op: string }) =>
-              name === filter.name && op === filter.op;
-            change({ filters: [...view.filters.filter((one) => !same(one)), filter] });
-          }}
+          onAdd={(filter) => change({ filters: withFilter(view, filter) })}
           onMissing={(missing) => change({ missing })}
         />
         <SaveView {...{ views, query, keep }} />

@@ -10,7 +10,7 @@ import { type Cell, type Content, cellsOf, pointerOf, windowCells } from "../../
 import type { FieldModel } from "../../../model/orb.ts";
 import { changeIn } from "../../../state/change.ts";
 import { focusSoon } from "../../../state/focus.ts";
-import { leaveFreely, useLeaveGuard } from "../../../state/leave.ts";
+import { useLeaveGuard } from "../../../state/leave.ts";
 import { t } from "../../../texts/t.ts";
 import { confirm } from "../../../ui/dialog.tsx";
 import { faultsOf, otherFaults } from "../../../ui/problem.tsx";
@@ -188,7 +188,6 @@ export function useEntryForm(input: FormInput): EntryForm {
   const writable = sendable(fields, rights, draft);
   const left = (id: string | undefined) => {
     forgetDraft(key);
-    leaveFreely();
     input.onLeave?.(id);
   };
   const saving = useSaving({

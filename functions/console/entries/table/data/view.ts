@@ -85,7 +85,8 @@ function addOrder(query: URLSearchParams, { search, missing, status, sort }: Vie
  */
 export const isNewestFirst = ({ sort, search }: View): boolean => sort === NEWEST && search === undefined;
 
-const isAny = ({ any, filters }: View): boolean => any && filters.length > 1;
+/** Returns whether an entry has to meet only one of several filters. */
+export const isAny = ({ any, filters }: View): boolean => any && filters.length > 1;
 
 /** Returns the filters in the form that the client library expects. */
 export function filterOf(view: View): Readonly<Record<string, unknown>> {
@@ -121,6 +122,21 @@ export function conditionsOf(view: View): URLSearchParams {
   if (view.search === undefined) query.set("sort", view.sort);
   return query;
 }
+
+/**
+ * Adds a condition on a field, which must hold together with those of the list. A request takes each condition on a field
+ * only once, so if the list has the same one with another value, the condition is a group of its own.
+ */
+export function narrow(query: URLSearchParams, name: string, op: FilterOp, value: string): void {
+  const plain = `[${name}][${op}]`;
+  query.append(query.has(`filter${plain}`) ? `filter[and][0]${plain}` : `filter${plain}`, value);
+}
+
+/** Returns the view with one more filter, instead of those with its field and operator. */
+export const withFilter = ({ filters }: View, filter: Filter): readonly Filter[] => [
+  ...filters.filter(({ name, op }) => name !== filter.name || op !== filter.op),
+  filter,
+];
 
 /**
  * Returns the query parameters for the runtime API, which returns values in one language and cannot filter by state.

@@ -10,13 +10,14 @@ import {
 } from "../../../api/entries.ts";
 import { type FieldModel, labelOf, type Scalar, titleField } from "../../../model/orb.ts";
 import { refresh } from "../../../state/cache.ts";
-import { useLoad } from "../../../state/load.ts";
+import { useLoad, useReloadOnShow } from "../../../state/load.ts";
 import { formatNumber, t } from "../../../texts/t.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ProblemBox } from "../../../ui/problem.tsx";
 import { complain, say } from "../../../ui/toast.tsx";
 import { imageOf } from "../data/layout.ts";
 import { nameOf } from "../data/names.ts";
+import { isAny, narrow } from "../data/view.ts";
 import { Card, type LayoutProps } from "./card.tsx";
 
 /** Cards of a column. The table shows all. */
@@ -27,8 +28,8 @@ interface BoardProps extends LayoutProps {
   field: FieldModel;
   /** The parameters that select and sort the entries. */
   conditions: URLSearchParams;
-  /** Whether the caller may change values. */
-  changes: boolean;
+  /** Returns whether the caller may change a field of an entry. */
+  mayChange: (item: EntryItem, field: FieldModel) => boolean;
   /** Shows the entries with a value in the table. */
   onAll: (value: Scalar | undefined) => void;
 }
@@ -84,15 +85,17 @@ function useMove({ place, field, schema, orb, view }: BoardProps) {
 
 function useColumn({ place, field, schema, conditions }: BoardProps, value: Scalar | undefined) {
   const query = new URLSearchParams(conditions);
-  if (value === undefined) query.append(`filter[${field.name}][null]`, "true");
-  else query.append(`filter[${field.name}][eq]`, String(value));
+  if (value === undefined) narrow(query, field.name, "null", "true");
+  else narrow(query, field.name, "eq", String(value));
   const names = [titleField(schema)?.name, imageOf(schema)?.name, field.name].filter(
     (name) => name !== undefined,
   );
   query.set("fields", names.join(","));
   query.set("limit", String(SHOWN));
   query.set("count", "true");
-  return useLoad(`${keyOf(place)}${query}`, (signal) => listEntries(place, { query, signal }));
+  const column = useLoad(`${keyOf(place)}${query}`, (signal) => listEntries(place, { query, signal }));
+  useReloadOnShow(column);
+  return column;
 }
 
 /** Chooses the column of a card without dragging it. */
@@ -143,7 +146,7 @@ function Column({
   mover: ReturnType<typeof useMove>;
   dragged: { current: EntryItem | undefined };
 }) {
-  const { field, schema, orb, view, linkOf, changes, onAll } = props;
+  const { field, schema, orb, view, linkOf, mayChange, onAll } = props;
   const { data, error, reload } = useColumn(props, value);
   const [over, setOver] = useState(false);
   const { items = [], total } = data ?? {};
@@ -176,7 +179,7 @@ function Column({
           <li
             key={item.id}
             class="entry-card"
-            draggable={changes && item.status !== "ARCHIVED"}
+            draggable={mayChange(item, field)}
             onDragStart={(event) => {
               dragged.current = item;
               event.dataTransfer?.setData("text/plain", item.id);
@@ -186,7 +189,7 @@ function Column({
             }}
           >
             <Card {...{ item, schema, orb, view, linkOf }}>
-              {changes && item.status !== "ARCHIVED" ? (
+              {mayChange(item, field) ? (
                 <MoveTo
                   name={nameOf(item, schema, orb, view)}
                   {...{ field, value }}
@@ -198,7 +201,8 @@ function Column({
           </li>
         ))}
       </ul>
-      {data?.nextCursor === null || data === undefined ? null : (
+      {/* A list of entries that meet any of its filters takes no filter that must hold too. */}
+      {data === undefined || data.nextCursor === null || isAny(view) ? null : (
         <Button size="small" onClick={() => onAll(value)}>
           {t("table.boardAll")}
         </Button>

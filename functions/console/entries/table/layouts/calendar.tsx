@@ -2,13 +2,13 @@
 import { useState } from "preact/hooks";
 import { type EntryItem, type EntryPlace, listEntries } from "../../../api/entries.ts";
 import { type FieldModel, labelOf, titleField } from "../../../model/orb.ts";
-import { useLoad } from "../../../state/load.ts";
+import { useLoad, useReloadOnShow } from "../../../state/load.ts";
 import { LOCALE, t } from "../../../texts/t.ts";
 import { Button, IconButton } from "../../../ui/button.tsx";
 import { Link } from "../../../ui/link.tsx";
 import { ProblemBox } from "../../../ui/problem.tsx";
 import { nameOf } from "../data/names.ts";
-import { storedValue } from "../data/view.ts";
+import { narrow, storedValue } from "../data/view.ts";
 import type { LayoutProps } from "./card.tsx";
 
 /** Maximum number of entries of a month. The table shows all. */
@@ -38,8 +38,8 @@ function dayIn(field: FieldModel, item: EntryItem): string | undefined {
 function useMonth({ place, field, schema, conditions }: CalendarProps, month: Date) {
   const query = new URLSearchParams(conditions);
   const bound = (date: Date) => (field.type === "date" ? dayOf(date) : date.toISOString());
-  query.append(`filter[${field.name}][gte]`, bound(month));
-  query.append(`filter[${field.name}][lt]`, bound(inMonth(month, 1)));
+  narrow(query, field.name, "gte", bound(month));
+  narrow(query, field.name, "lt", bound(inMonth(month, 1)));
   query.set("sort", field.name);
   const isField = schema.fields.includes(field);
   const names = [titleField(schema)?.name, ...(isField ? [field.name] : [])].filter(
@@ -49,7 +49,9 @@ function useMonth({ place, field, schema, conditions }: CalendarProps, month: Da
   query.set("limit", String(SHOWN));
   const { orb, module, schema: id, change } = place;
   const key = `entries/${orb}/${module}/${id}/${change ?? ""}/calendar/${query}`;
-  return useLoad(key, (signal) => listEntries(place, { query, signal }));
+  const loaded = useLoad(key, (signal) => listEntries(place, { query, signal }));
+  useReloadOnShow(loaded);
+  return loaded;
 }
 
 function Day({

@@ -5,7 +5,7 @@ import { titleField } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 import { Button } from "../../../ui/button.tsx";
 import { ProblemBox } from "../../../ui/problem.tsx";
-import { Loading } from "../../../ui/states.tsx";
+import { Empty, Loading } from "../../../ui/states.tsx";
 import { imageOf } from "../data/layout.ts";
 import { Card, type LayoutProps } from "./card.tsx";
 
@@ -28,6 +28,7 @@ export function Cards({ place, conditions, ...props }: CardsProps) {
   const { schema } = props;
   const [known, setKnown] = useState<Known>();
   const [cursor, setCursor] = useState<string>();
+  const [attempt, setAttempt] = useState(0);
   useEffect(() => {
     const abort = new AbortController();
     const query = new URLSearchParams(conditions);
@@ -44,7 +45,7 @@ export function Cards({ place, conditions, ...props }: CardsProps) {
       },
     );
     return () => abort.abort();
-  }, [cursor]);
+  }, [cursor, attempt]);
   if (known === undefined) return <Loading />;
   const { next, error } = known;
   return (
@@ -56,8 +57,13 @@ export function Cards({ place, conditions, ...props }: CardsProps) {
           </li>
         ))}
       </ul>
-      {error === undefined ? null : <ProblemBox error={error} />}
-      {next === null ? null : <Button onClick={() => setCursor(next)}>{t("table.moreCards")}</Button>}
+      {error === undefined ? null : <ProblemBox error={error} retry={() => setAttempt(attempt + 1)} />}
+      {known.items.length > 0 || next !== null || error !== undefined ? null : (
+        <Empty icon="search" title={t("table.noMatch")} />
+      )}
+      {next === null || error !== undefined ? null : (
+        <Button onClick={() => setCursor(next)}>{t("table.moreCards")}</Button>
+      )}
     </>
   );
 }

@@ -1,6 +1,6 @@
 /** Shows a list in another layout than the table. The browser loads it when it is first chosen. */
-import type { EntryPlace } from "../../../api/entries.ts";
-import type { Scalar } from "../../../model/orb.ts";
+import type { EntryItem, EntryPlace } from "../../../api/entries.ts";
+import type { FieldModel, Scalar } from "../../../model/orb.ts";
 import type { Layout } from "../data/layout.ts";
 import { Board } from "./board.tsx";
 import { Calendar } from "./calendar.tsx";
@@ -11,17 +11,19 @@ export interface FrameProps extends LayoutProps {
   layout: Layout;
   place: EntryPlace;
   conditions: URLSearchParams;
-  /** Whether the caller may change values. */
-  changes: boolean;
+  /** Incremented when the entries are to be read again. */
+  version: number;
+  /** Returns whether the caller may change a field of an entry. */
+  mayChange: (item: EntryItem, field: FieldModel) => boolean;
   /** Shows the entries with a value of a field in the table. */
   onAll: (name: string, value: Scalar | undefined) => void;
 }
 
-export function LayoutFrame({ layout, changes, onAll, ...props }: FrameProps) {
+export function LayoutFrame({ layout, mayChange, version, onAll, ...props }: FrameProps) {
   const { kind, field } = layout;
   // Another list begins anew.
-  const key = String(props.conditions);
+  const key = `${props.conditions} ${version}`;
   if (kind === "cards") return <Cards key={key} {...props} />;
   if (kind === "calendar") return <Calendar key={field.name} {...{ field, ...props }} />;
-  return <Board {...{ field, changes, ...props }} onAll={(value) => onAll(field.name, value)} />;
+  return <Board {...{ field, mayChange, ...props }} onAll={(value) => onAll(field.name, value)} />;
 }
