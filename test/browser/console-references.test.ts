@@ -251,6 +251,12 @@ test("changes a referenced entry beside the form, which saves on its own, and mo
   // Closing the panel asks about what is unsaved in it, and the form behind it stays as it is.
   await beside.getByLabel("Name").fill("Nobody");
   await page.keyboard.press("Escape");
+  await page.getByRole("dialog").waitFor();
+  await page.keyboard.press("Escape");
+  await expect
+    .poll(() => page.evaluate("document.activeElement.closest('.beside form') !== null"))
+    .toBe(true);
+  await page.keyboard.press("Escape");
   await page.getByRole("dialog").getByRole("button", { name: "Leave" }).click();
   await beside.waitFor({ state: "detached" });
   expect(await page.getByLabel("Title").inputValue()).toBe("The horses");

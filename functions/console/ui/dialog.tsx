@@ -64,7 +64,8 @@ export function Dialog({
   // At once: until the dialog is open, keys go to the page behind it.
   useLayoutEffect(() => {
     const before = document.activeElement;
-    dialog.current?.showModal();
+    const shown = dialog.current;
+    shown?.showModal();
     // A second click on the same spot must not confirm a dangerous action, so move its button to the other end.
     setMirrored(isUnderPointer(dialog.current?.querySelector("footer .danger")));
     // Focus the first input or action instead of the close button.
@@ -73,6 +74,8 @@ export function Dialog({
       dialog.current?.querySelector<HTMLElement>(inputs) ?? dialog.current?.querySelector("footer button");
     if (first instanceof HTMLElement) first.focus();
     return () => {
+      // Until the dialog is closed, nothing behind it can have the focus.
+      shown?.close();
       if (before instanceof HTMLElement && before.isConnected) before.focus();
     };
   }, []);
