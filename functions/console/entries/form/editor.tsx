@@ -104,14 +104,10 @@ interface EditorProps extends Place {
   onStored: (entry: EntryItem) => void;
 }
 
-export function Editor(props: EditorProps) {
-  const { caller, orb, module, schema, entry, start, onStored } = props;
-  const [, go] = useLocation();
-  const { view, show, copyOf } = useView(orb);
+/** The entry that the panel beside the form shows. */
+function useBeside() {
   const [target, setTarget] = useState<EntryTarget>();
-  const [creation, setCreation] = useState<Creation>();
-  const [adding, setAdding] = useState(false);
-  /** Asks whether the panel beside the form may close. */
+  /** Asks whether the panel may close. */
   const mayClose = useRef(async () => true);
   const showBeside = async (next: EntryTarget | undefined) => {
     if (next !== undefined && next.id === target?.id && next.schema === target.schema) {
@@ -120,6 +116,16 @@ export function Editor(props: EditorProps) {
     }
     if (await mayClose.current()) setTarget(next);
   };
+  return { target, mayClose, showBeside };
+}
+
+export function Editor(props: EditorProps) {
+  const { caller, orb, module, schema, entry, start, onStored } = props;
+  const [, go] = useLocation();
+  const { view, show, copyOf } = useView(orb);
+  const { target, mayClose, showBeside } = useBeside();
+  const [creation, setCreation] = useState<Creation>();
+  const [adding, setAdding] = useState(false);
   const path = orbLink(orb.id, "entries", module.id, schema.id);
   const form = useEntryForm({
     ...{ caller, orb, module, schema, entry, start, view, copyOf, onStored },
