@@ -19,6 +19,9 @@ const queueMs = () => Math.min(Math.max(0, inFlight - 50) * 20, 13_500);
  */
 const room = new ReadSemaphore(4 * 1024 * 1024);
 
+/** Maximum bytes of a change set that an isolate publishes, in its 128 MB of memory. */
+const PUBLISH_BYTES = 32 * 1024 * 1024;
+
 const hosts = new WeakMap<object, Host>();
 let app: App | undefined;
 
@@ -48,7 +51,7 @@ function hostOf(env: Record<string, unknown>): Host {
     host = {
       ...assetsOf(env),
       images: imagesOf(env),
-      config: settings.config,
+      config: { ...settings.config, publishBytes: PUBLISH_BYTES },
       log: (base) => consoleLog(settings.logLevel, base),
       lend: () => {
         inFlight++;

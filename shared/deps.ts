@@ -76,6 +76,8 @@ export interface Config {
   /** Maximum pixels of an image. Larger images have no variants. */
   imagePixels: number;
   quotas: Quotas;
+  /** Maximum bytes of the versions of a change set that this host publishes. The hooks process publishes larger ones. */
+  publishBytes?: number;
   /** Network address of every client, if the host knows that all clients have the same address. */
   clientAddress: string | undefined;
 }

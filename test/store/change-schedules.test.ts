@@ -98,6 +98,19 @@ const wait = () => {
 };
 
 describe("a scheduled change set", () => {
+  it("is left to the hooks process by hosts for whose memory it is too large", async () => {
+    const id = await product();
+    const set = await scheduled(id);
+    wait();
+    const small = { ...deps, config: { ...deps.config, publishBytes: 10 } };
+    expect(await failureOf(publishSet(small, admin, { ...context, set }))).toMatchObject({
+      code: "change_too_large",
+    });
+    expect(await tryDue(small, "shop", set)).toBe("waiting");
+    expect(await titleOf(id)).toEqual([1, "Old"]);
+    expect(await tryDue(deps, "shop", set)).toBe("published");
+  });
+
   it("goes live when its time has come, and not before", async () => {
     const id = await product();
     const set = await scheduled(id);

@@ -89,15 +89,19 @@ export const SHOWN_BYTES = 32 * 1024 * 1024;
 /** Limits the versions of all sets that this process publishes or takes back at once: it holds them several times. */
 const room = new ReadSemaphore(2 * MOST_BYTES, 30_000);
 
+const bytesOf = (items: readonly Item[]) => items.reduce((sum, { bytes }) => sum + bytes, 0);
+
+/** Returns whether this host has too little memory to publish entries. */
+export function isTooLargeHere({ config }: Pick<Deps, "config">, { items }: Pick<Content, "items">): boolean {
+  return bytesOf(items) > (config.publishBytes ?? MOST_BYTES);
+}
+
 /**
  * Publishes or takes back entries when this process has the memory for their versions.
  * @throws AppError unavailable `reads_busy` if others take it for too long
  */
 export function withRoom<T>(items: readonly Item[], work: () => Promise<T>): Promise<T> {
-  return room.enter(
-    items.reduce((sum, { bytes }) => sum + bytes, 0),
-    work,
-  );
+  return room.enter(bytesOf(items), work);
 }
 
 export function parseContent(message: StoredMessage | null | undefined): ReadContent {

@@ -1,4 +1,11 @@
-export { contentMessage, contentOf, type Item, type ReadContent, readContent } from "./content.ts";
+export {
+  contentMessage,
+  contentOf,
+  type Item,
+  isTooLargeHere,
+  type ReadContent,
+  readContent,
+} from "./content.ts";
 export { diffSet } from "./diff.ts";
 export { movedOn } from "./publication.ts";
 export { publishSet, requireEach } from "./publish.ts";

@@ -61,6 +61,7 @@ import {
   contentMessage,
   finished,
   type Item,
+  isTooLargeHere,
   MOST_BYTES,
   type ReadContent,
   readContent,
@@ -364,6 +365,7 @@ async function publishOnce(
   requireReadable(caller, compiled, set);
   requireSome(caller, compiled, "changes.publish");
   requirePublishable(compiled, set, summary);
+  if (isTooLargeHere(deps, content.content)) throw tooLargeHere();
   const { items, definition: item } = content.content;
   if (items.length === 0 && item === undefined) throw nothingToPublish();
   const found = { set: set.id, attempt, attempts: attempts.definition };
@@ -478,6 +480,12 @@ async function takenBack(
     messages.push(setMessage(orb, next, found.seq));
   }
   return messages;
+}
+
+function tooLargeHere(): AppError {
+  const detail =
+    "The change set is too large for the memory of this host. Plan its publication with publishAt, so that the hooks process publishes it.";
+  return new AppError("too_large", "change_too_large", detail);
 }
 
 function tooMany(messages: number): AppError {

@@ -8,7 +8,7 @@ import type { OrbContext } from "../../entry/model/index.ts";
 import { AppError, type ErrorKind } from "../../kernel/errors.ts";
 import { nullIfMissing, nullOnConflict } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { contentOf, publishSet } from "../content/index.ts";
+import { contentOf, isTooLargeHere, publishSet, readContent } from "../content/index.ts";
 import {
   type ChangeSet,
   type DueSet,
@@ -75,6 +75,9 @@ export async function tryDue(deps: Deps, orb: string, id: string): Promise<DueOu
   const due = message.json<DueSet>();
   const now = own.clock.now();
   if (due.next !== undefined && Date.parse(due.next) > now) return "waiting";
+  // The hooks process publishes what is too large for this host.
+  if (own.config.publishBytes !== undefined && isTooLargeHere(own, (await readContent(own, orb, id)).content))
+    return "waiting";
   const [found, context] = await Promise.all([findSet(own, orb, id), definitionFor(own, orb)]);
   // Nothing is written to a stream that has lost messages, until the operator has decided about them.
   requireWhole(orb, context?.fence);
