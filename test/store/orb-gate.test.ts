@@ -2,6 +2,8 @@
  * A publication is committed only if its check of the stored entries still holds, including entries written meanwhile.
  */
 import { describe, expect, test } from "vitest";
+import { checkDocument } from "../../shared/definition/check/index.ts";
+import { compileOrb } from "../../shared/definition/compile.ts";
 import { homeOf } from "../../shared/definition/document/home.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { fenceNow, moveFence } from "../../shared/definition/stored/fence.ts";
@@ -9,6 +11,8 @@ import { orbHead } from "../../shared/definition/stored/history.ts";
 import { definitionFor } from "../../shared/definition/stored/live.ts";
 import { liveRecord, repairFence } from "../../shared/definition/stored/live-record.ts";
 import { createEntry, deleteEntry, loadEntry } from "../../shared/entry/index.ts";
+import { KeptKeys, NeededKeys } from "../../shared/entry/migrate/needed-keys.ts";
+import { answer } from "../../shared/entry/migrate/publishing.ts";
 import { choose } from "../../shared/entry/model/localize.ts";
 import { namedEntry } from "../../shared/entry/model/names.ts";
 import { openIndex } from "../../shared/entry/ordered/open.ts";
@@ -458,6 +462,30 @@ describe("a new index", () => {
     await publish(orb, indexed(orb), slow);
     expect(done).toBe(true);
     expect(await store.nextMessage(streams.orb(orb), log, 1)).toBeNull();
+  });
+
+  test("has its keys in memory only while those of all schemas are few", async () => {
+    const orb = fresh();
+    const old = await withEntries(orb);
+    for (const title of ["d", "e"]) await write(old, { title }, "other");
+    const field = { ...TITLE, index: "ordered" };
+    const schemas = [
+      { id: "other", fields: [field] },
+      { id: "article", fields: [field] },
+    ];
+    const { document } = checkDocument(withSchemas(orb, schemas));
+    const context = { orb, revision: 2, compiled: compileOrb(document) };
+    const all = new KeptKeys(3);
+    const kept: boolean[] = [];
+    for (const name of ["article", "other"]) {
+      const schema = context.compiled.schema("news", name);
+      if (schema === undefined) throw new Error("the document has this schema");
+      const needed = new NeededKeys(deps, context, schema, { all });
+      await answer(deps, orb, schema.home, [needed]);
+      kept.push(needed.answer);
+    }
+    expect(kept).toEqual([true, false]);
+    expect(all.areTooMany).toBe(false);
   });
 
   test("is whole after a crash at any step of the publication", async () => {

@@ -1,7 +1,7 @@
 export { warnOfShared } from "./backfill.ts";
 export { backfillForms, type SharedForm } from "./backfill-forms.ts";
 export { Join } from "./join.ts";
-export { backfillExisting, type Duplicate, NeededKeys, sharedValues } from "./needed-keys.ts";
+export { backfillExisting, type Duplicate, KeptKeys, NeededKeys, sharedValues } from "./needed-keys.ts";
 export {
   answer,
   cancelScheduled,

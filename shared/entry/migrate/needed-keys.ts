@@ -48,8 +48,27 @@ interface Finding {
   builds?: boolean;
 }
 
-/** Maximum keys of a schema that are kept in memory while all schemas are read: about 40 MB. */
+/** Maximum keys that are kept in memory while all schemas are read: about 40 MB. */
 const MOST_KEPT = 250_000;
+
+/** Counts the keys that are kept in memory, for all schemas of a publication together. */
+export class KeptKeys {
+  readonly #most: number;
+  #count = 0;
+
+  /** @param most maximum keys to keep */
+  constructor(most = MOST_KEPT) {
+    this.#most = most;
+  }
+
+  add(count: number): void {
+    this.#count += count;
+  }
+
+  get areTooMany(): boolean {
+    return this.#count > this.#most;
+  }
+}
 
 /**
  * Asks which index keys the entries of a schema need and do not have. The answer is whether all of them were kept.
@@ -60,32 +79,34 @@ export class NeededKeys implements Question<boolean> {
   readonly #context: OrbContext;
   readonly #schema: CompiledSchema;
   readonly #finding: Finding;
-  readonly #most: number;
-  readonly #holders = new Holders();
+  readonly #all: KeptKeys;
+  #holders = new Holders();
   #missing: MissingKey[] = [];
   #words: MissingKey[] = [];
   /** The pairs of each new ordered index. */
   #pairs = new Map<string, Pair[]>();
   readonly #filled = new Set<string>();
+  /** Number of keys of this schema that are kept. */
   #kept = 0;
+  #isKept = true;
   #entries = 0;
 
-  /** @param most maximum keys to keep */
+  /** @param finding.all shared by the schemas of a publication */
   constructor(
     deps: Deps,
     context: OrbContext,
     schema: CompiledSchema,
-    finding: Finding & { most?: number } = {},
+    { all = new KeptKeys(), ...finding }: Finding & { all?: KeptKeys } = {},
   ) {
     this.#deps = deps;
     this.#context = context;
     this.#schema = schema;
     this.#finding = finding;
-    this.#most = finding.most ?? MOST_KEPT;
+    this.#all = all;
   }
 
   get answer(): boolean {
-    return this.#kept <= this.#most;
+    return this.#isKept;
   }
 
   async see(stored: StoredEntry): Promise<() => void> {
@@ -93,10 +114,15 @@ export class NeededKeys implements Question<boolean> {
     const { entry, keys } = await neededKeys(this.#deps, this.#context, this.#schema, stored);
     const missing = missingKeys(entry, keys, this.#finding.fresh);
     return () => {
+      if (!this.#isKept) return;
       this.#entries++;
       this.#holders.add(entry.head.id, keys);
       for (const one of missing) this.#keep(one);
-      if (this.answer) return;
+      if (!this.#all.areTooMany) return;
+      this.#isKept = false;
+      this.#all.add(-this.#kept);
+      this.#kept = 0;
+      this.#holders = new Holders();
       this.#missing = [];
       this.#pairs = new Map();
     };
@@ -104,6 +130,7 @@ export class NeededKeys implements Question<boolean> {
 
   #keep(one: MissingKey): void {
     this.#kept++;
+    this.#all.add(1);
     const { builds = false, fresh } = this.#finding;
     const { key, address } = one;
     if (isWordKey(key)) {
@@ -131,6 +158,7 @@ export class NeededKeys implements Question<boolean> {
     const words = this.#words;
     this.#words = [];
     this.#kept -= words.length;
+    this.#all.add(-words.length);
     return backfillWords(this.#deps, this.#context, words);
   }
 
@@ -181,7 +209,10 @@ export async function backfillExisting(
   const { orb } = context;
   const pages =
     since === undefined ? scanEntries(deps, orb, home, upTo) : entriesSince(deps, orb, home, since);
-  const needed = new NeededKeys(deps, context, schema, { ...finding, most: Number.POSITIVE_INFINITY });
+  const needed = new NeededKeys(deps, context, schema, {
+    ...finding,
+    all: new KeptKeys(Number.POSITIVE_INFINITY),
+  });
   let words = 0;
   for await (const page of ahead(pages)) {
     const seen = await mapInParallel(page, (stored) => needed.see(stored));

@@ -18,6 +18,7 @@ import {
   entryCounts,
   type InvalidEntries,
   invalidEntries,
+  KeptKeys,
   type LossyEntries,
   lossyEntries,
   NeededKeys,
@@ -185,9 +186,10 @@ async function collectKeys(
     : claims.filter(({ home, searched }) => searched.length === 0 && survey.reads(home));
   if (some.length === 0) return { bySchema: new Map() };
   const info = seesAllWrites(deps) ? await deps.store.streamInfo(streams.orb(context.orb)) : null;
+  const all = new KeptKeys();
   const bySchema = some.map((schema) => {
     const fresh = addedTo({ claims: [], moves: [], added: [...added] }, schema.home);
-    const needed = new NeededKeys(deps, context, schema, { fresh, builds: true });
+    const needed = new NeededKeys(deps, context, schema, { fresh, builds: true, all });
     survey.add(schema.home, needed);
     return [homeKey(schema.home), needed] as const;
   });
