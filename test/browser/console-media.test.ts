@@ -97,9 +97,10 @@ test("files are uploaded, described, cropped and found again", async () => {
 
   // A click sets the focal point.
   await tile(page, "dusk.png").click();
-  const other = await dialog(page).locator(".frame svg").boundingBox();
+  const other = await shown.boundingBox();
   if (other === null) throw new Error("the image is not visible");
-  await page.mouse.click(other.x + other.width * 0.1, other.y + other.height * 0.1);
+  // This waits until the dialog has stopped moving.
+  await shown.click({ position: { x: other.width * 0.1, y: other.height * 0.1 } });
   await dialog(page).locator(".frame-focal").waitFor({ state: "attached" });
   await page.keyboard.press("Escape");
   const question = page.getByRole("dialog", { name: "Discard your changes?" });

@@ -22,7 +22,10 @@ const ENTRIES = 1_000;
 /** Items of one batch. A published one takes 7 messages. */
 const PART = 130;
 
-const { broker, deps, orb, store } = await fileOrb({
+/** On a busy machine, the broker needs long for a batch of 70 MB. */
+const PATIENT = { requestTimeoutMs: 60_000, silentMs: 60_000 };
+
+const DOCUMENT: Parameters<typeof fileOrb>[0] = {
   id: "shop",
   modules: [
     {
@@ -42,7 +45,8 @@ const { broker, deps, orb, store } = await fileOrb({
       ],
     },
   ],
-});
+};
+const { broker, deps, orb, store } = await fileOrb(DOCUMENT, PATIENT);
 const at = { orbId: "shop", orb };
 const stream = streams.orb("shop");
 const schema = orb.compiled.schema("catalog", "item") ?? expect.fail("no schema");
@@ -133,7 +137,10 @@ it("publishes 70 MB while a host follows the orb, and the host keeps its connect
   const { total: before = 0 } = await numbers();
   const statuses: string[] = [];
   const onStatus = (status: string) => void statuses.push(status);
-  const memory = openCachedStore({ ...broker.access(), replicas: 1, name: "host", openSocket, onStatus });
+  const memory = openCachedStore({
+    ...{ ...broker.access(), ...PATIENT, replicas: 1, name: "host" },
+    ...{ openSocket, onStatus },
+  });
   try {
     // The feed of the orb starts with the first read, and that of definitions before it.
     await expect
