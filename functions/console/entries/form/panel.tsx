@@ -3,9 +3,8 @@ import type { RefObject } from "preact";
 import { type MutableRef, useLayoutEffect, useRef, useState } from "preact/hooks";
 import { type EntryItem, readTarget } from "../../api/entries.ts";
 import type { EntryTarget } from "../../fields/parts/kind.ts";
-import { Shown } from "../../fields/shown.tsx";
-import { cellsOf, isEmpty, plainValue, pointerOf, valueAt } from "../../model/cells.ts";
-import { type OrbModel, type SchemaModel, schemaOf, titleField } from "../../model/orb.ts";
+import { cellsOf, plainValue } from "../../model/cells.ts";
+import { schemaOf, titleField } from "../../model/orb.ts";
 import { orbLink } from "../../shell/nav.ts";
 import { changeIn, keepChange } from "../../state/change.ts";
 import { useLoad } from "../../state/load.ts";
@@ -15,9 +14,9 @@ import { StateBadge } from "../../ui/badge.tsx";
 import { Button, IconButton } from "../../ui/button.tsx";
 import { Icon } from "../../ui/icon.tsx";
 import { Loading, Shows } from "../../ui/states.tsx";
-import { cellLabel } from "../difference.tsx";
 import { WithSchema } from "../place.tsx";
 import { rightsOf } from "../rights.ts";
+import { EntryValues } from "../values.tsx";
 import { BesideForm } from "./beside.tsx";
 
 /** Returns whether the caller may change an entry that the panel shows. */
@@ -55,24 +54,6 @@ function useEscape(onClose: () => void): void {
     document.addEventListener("keydown", onKey);
     return () => document.removeEventListener("keydown", onKey);
   }, [onClose]);
-}
-
-/** Shows all values that an entry has. */
-function Values({ model, found, entry }: { model: OrbModel; found: SchemaModel; entry: EntryItem }) {
-  return (
-    <dl class="entry-values">
-      {cellsOf(found, model)
-        .filter((cell) => !isEmpty(valueAt(entry, cell)))
-        .map((cell) => (
-          <div key={pointerOf(cell)}>
-            <dt>{cellLabel(cell)}</dt>
-            <dd>
-              <Shown field={cell.field} value={valueAt(entry, cell)} language={cell.language} />
-            </dd>
-          </div>
-        ))}
-    </dl>
-  );
 }
 
 export function Panel({
@@ -137,7 +118,7 @@ export function Panel({
                 {(place) => <BesideForm {...{ place, id, mayClose }} onDone={() => setEditing(undefined)} />}
               </WithSchema>
             ) : (
-              <Values {...{ model, found }} entry={data} />
+              <EntryValues cells={cellsOf(found, model)} content={data} />
             )}
           </>
         )}

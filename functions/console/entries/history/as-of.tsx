@@ -1,15 +1,14 @@
 /** Shows the entry as it was at a chosen time. */
 import { type EntryItem, type EntryPlace, readEntry } from "../../api/entries.ts";
 import { localText, timeZone } from "../../fields/datetime.tsx";
-import { Shown } from "../../fields/shown.tsx";
-import { type Cell, isEmpty, pointerOf, valueAt } from "../../model/cells.ts";
+import type { Cell } from "../../model/cells.ts";
 import { useLoad } from "../../state/load.ts";
 import { t } from "../../texts/t.ts";
 import { StateBadge } from "../../ui/badge.tsx";
 import { Field } from "../../ui/form.tsx";
 import { ProblemBox } from "../../ui/problem.tsx";
 import { exactTime } from "../../ui/time.tsx";
-import { cellLabel } from "../difference.tsx";
+import { EntryValues } from "../values.tsx";
 
 export function AsOf({
   place,
@@ -60,18 +59,7 @@ function AsOfValues({ entry, cells, at }: { entry: EntryItem; cells: readonly Ce
       <p>
         {t("history.asOf", { time: exactTime(at), revision: entry.revision })} <StateBadge of={entry} />
       </p>
-      <dl class="entry-values">
-        {cells
-          .filter((cell) => !isEmpty(valueAt(entry, cell)))
-          .map((cell) => (
-            <div key={pointerOf(cell)}>
-              <dt>{cellLabel(cell)}</dt>
-              <dd>
-                <Shown field={cell.field} value={valueAt(entry, cell)} language={cell.language} />
-              </dd>
-            </div>
-          ))}
-      </dl>
+      <EntryValues cells={cells} content={entry} />
     </div>
   );
 }
