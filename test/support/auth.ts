@@ -55,6 +55,8 @@ export async function call(
     method,
     redirect: "manual",
     headers: {
+      // Unlike the edge, the local runtime compresses within its process. That takes a third of a short request's time.
+      "accept-encoding": "identity",
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
       ...headers,
