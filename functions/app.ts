@@ -43,6 +43,7 @@ import { docsRoutes } from "./pages/docs.ts";
 import { pageRoutes } from "./pages/index.ts";
 import { rootRoutes } from "./pages/root.ts";
 import { platformAuthRoutes } from "./platform-auth/index.ts";
+import { orbPreviews } from "./preview/routes.ts";
 import { type AppEnv, context, type Host } from "./request/context.ts";
 import { managedRoutes, runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers, MOUNTED } from "./runtime/handlers-http.ts";
@@ -94,8 +95,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", healthRoutes(published));
   own.route("/", openApiRoutes({ own, runtime, published }));
   own.route("/", overviewRoutes(published));
-  own.route("/", callerRoutes());
-  own.route("/", nameRoutes());
+  for (const routes of [callerRoutes(), nameRoutes()]) own.route("/", routes);
   own.route("/", docsRoutes());
   own.route("/", consoleRoutes());
   own.route("/", metricsRoutes(published));
@@ -134,9 +134,10 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     requireNoDefinition(c);
     return access.answer(c, next, orbId, segment, called);
   });
-  const changes = orbChanges();
+  const [changes, previews] = [orbChanges(), orbPreviews()];
   runtime.use("/api/:orbId/changes/*", changes.answer);
-  for (const { router } of [access, changes]) {
+  runtime.use("/api/:orbId/_previews/*", previews.answer);
+  for (const { router } of [access, changes, previews]) {
     for (const definition of router.openAPIRegistry.definitions)
       if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
   }

@@ -20,6 +20,7 @@ import {
   hidesMcp,
   hidesSearch,
   MCP_SEGMENT,
+  PREVIEWS_SEGMENT,
   SEARCH_SEGMENT,
 } from "../../shared/orb/routes.ts";
 import { PATHS } from "../runtime/definition-parts.ts";
@@ -124,6 +125,7 @@ function furtherTags(live: LiveOrb): string[][] {
           ["change sets, review", "Approvals, rejections and comments."],
         ]
       : []),
+    ...(hasPreviews(live) ? [["previews", "Links to pages of a site that show drafts."]] : []),
     ["sign-in", realm === null ? "The sign-in page." : "Registration and sign-in."],
     ...(realm === null ? [] : [["own account", "Account and passkeys of the signed-in user."]]),
     ...(realm?.handlers.has("passkey") === true
@@ -200,6 +202,12 @@ function hasChanges({ compiled }: LiveOrb): boolean {
   return !hidesChanges(compiled) && hasEntryRoutes(compiled);
 }
 
+/** Returns whether a site shows entries of the application. */
+function hasPreviews({ compiled }: LiveOrb): boolean {
+  const schemas = [...compiled.modules.values()].flatMap((module) => [...module.schemas.values()]);
+  return schemas.some(({ definition }) => definition.preview !== undefined);
+}
+
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
@@ -207,6 +215,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   if (tail === `/${BATCH_SEGMENT}`) return hasBatch(live);
   if (tail === `/${SEARCH_SEGMENT}`) return hasSearch(live);
   if (tail.split("/")[1] === CHANGES_SEGMENT) return hasChanges(live);
+  if (tail.split("/")[1] === PREVIEWS_SEGMENT) return hasPreviews(live);
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
   if (isSigninPage(segment)) return realm !== null;

@@ -114,6 +114,9 @@ const SchemaOverview = z
       .string()
       .nullable()
       .openapi({ description: "Path of its entries; null if it has no automatic routes" }),
+    preview: z.literal(true).optional().openapi({
+      description: "Set if a site shows the entries, so that preview links can be made",
+    }),
     fields: z.array(FieldOverview),
   })
   .openapi("SchemaOverview");

@@ -177,6 +177,7 @@ function orbView(
     ...present({ name: schema.definition.name, description: schema.definition.description }),
     access: shownAccess(accessLists(module.type, schema.definition)) as AccessView,
     href: module.routed ? entriesPath(compiled, schema) : null,
+    ...(schema.definition.preview === undefined ? {} : { preview: true as const }),
     fields: [...schema.fields.values()].map((field) => fieldView(field, paths)),
   });
   return {

@@ -1,7 +1,7 @@
 /** The query parameter `change`: reads and writes within a change set. */
 import { z } from "@hono/zod-openapi";
 import { type Actor, proposing } from "../../shared/access/actor.ts";
-import { principalIn } from "../../shared/access/authorize.ts";
+import { principalIn, setReader } from "../../shared/access/authorize.ts";
 import {
   type Item,
   type ReadContent,
@@ -114,7 +114,7 @@ export async function readingFrom(
   // Others may write into the set, which the host's cache of responses does not follow.
   deps.expires?.(0);
   const context = await orb;
-  const principal = principalIn(actor, context.orb, context.compiled);
+  const principal = principalIn(setReader(actor), context.orb, context.compiled);
   return readingIn(deps, principal, context, query.change, isNewest ? "newest" : "read");
 }
 

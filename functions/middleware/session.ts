@@ -11,7 +11,7 @@ import {
 import { realmOf, requireScope, SHARED_REALM } from "../../shared/access/authorize.ts";
 import { isTokenText, type Operation, readTokenText } from "../../shared/access/credentials/index.ts";
 import { handlerRefusal, refusal } from "../../shared/access/refusals.ts";
-import { isVerified } from "../../shared/access/tokens.ts";
+import { claimsPreview, isVerified } from "../../shared/access/tokens.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { sameSecret } from "../../shared/kernel/ids.ts";
 import type { Consistency } from "../../shared/store/types.ts";
@@ -121,6 +121,12 @@ export function hasCredentials(c: Context<AppEnv>): boolean {
   return c.req.header("authorization") !== undefined || (c.req.header("cookie") ?? "").includes("session_");
 }
 
+/** Returns the token of the preview link that a request contains, which may not be valid. */
+export function previewTokenOf(c: Context<AppEnv>): string | undefined {
+  const token = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
+  return token !== undefined && claimsPreview(token) ? token : undefined;
+}
+
 /** Returns whether a request contains an API token, which may not be valid. */
 export function sendsApiToken(c: Context<AppEnv>): boolean {
   const token = BEARER.exec(c.req.header("authorization") ?? "")?.[1];
@@ -131,13 +137,18 @@ export function sendsApiToken(c: Context<AppEnv>): boolean {
  * Starts to authenticate the client while the application's definition is still loading. Call the returned function
  * when the definition has loaded.
  * @param pinned whether the route serves API tokens that are pinned to a revision of the definition
+ * @param previewed whether the route serves the holders of preview links
  */
 export function beginCaller(
   c: Context<AppEnv>,
   orb: string,
   pinned = false,
+  previewed = false,
 ): (usesAccess: boolean) => Promise<Actor> {
-  const early = identify(c, { platform: true, realms: [orb, SHARED_REALM], handlersOf: orb, pinned });
+  const early = identify(c, {
+    ...{ platform: true, realms: [orb, SHARED_REALM], handlersOf: orb, pinned },
+    ...(previewed ? { previewsOf: orb } : {}),
+  });
   // The promise is awaited later. If it is rejected before that, this handler prevents an unhandled rejection.
   early.catch(() => undefined);
   return async (usesAccess) => {

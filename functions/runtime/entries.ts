@@ -5,9 +5,17 @@
 import type { Context } from "hono";
 import { tryDecodeURIComponent } from "hono/utils/url";
 import { type Actor, anonymous, pinnedTo } from "../../shared/access/actor.ts";
-import { type Principal, principalIn, requireMay } from "../../shared/access/authorize.ts";
+import {
+  may,
+  type Principal,
+  principalIn,
+  readerIn,
+  requireMay,
+  setReader,
+} from "../../shared/access/authorize.ts";
 import type { EntryOperation } from "../../shared/access/credentials/index.ts";
-import { otherRevision } from "../../shared/access/refusals.ts";
+import { otherRevision, previewRefusal } from "../../shared/access/refusals.ts";
+import { claimedChange } from "../../shared/access/tokens.ts";
 import { isOrbId } from "../../shared/definition/document/index.ts";
 import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
 import { liveAhead, liveOrb, noLiveOrb } from "../../shared/definition/stored/index.ts";
@@ -29,6 +37,7 @@ import {
   beginCaller,
   hasCredentials,
   mayBeAuthenticated,
+  previewTokenOf,
   receiveEarly,
   sendsApiToken,
 } from "../middleware/session.ts";
@@ -110,7 +119,7 @@ async function revisionOfToken(
  */
 async function pinnedCaller(c: Context<AppEnv>, live: LiveOrb, revision: number): Promise<Actor> {
   if (!isRead(c)) await receiveEarly(c);
-  const actor = await beginCaller(c, live.orb, true)(live.compiled.usesAccess);
+  const actor = await beginCaller(c, live.orb, true, isRead(c))(live.compiled.usesAccess);
   const own = pinnedTo(actor);
   if (own !== undefined && own !== revision) throw otherRevision(own);
   noteUse(c.var.deps, live, revision, actor);
@@ -131,7 +140,7 @@ async function servePinned(
   if (served === null) throw noLiveOrb();
   // Versions of a set that proposes a definition have values which the live one does not know.
   const { usesAccess } = served.compiled;
-  const reader = () => beginCaller(c, orb, true)(usesAccess);
+  const reader = async () => setReader(await beginCaller(c, orb, true, isRead(c))(usesAccess));
   const live = await definitionOfRequest(c, served, segments, reader);
   const found = await pinnedAddress(c, live, segments, revision);
   if (found.address.kind === "handler") {
@@ -149,7 +158,8 @@ async function servePinned(
   const operation = operationAt(address.kind, c.req.method, move);
   if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
   requireTakenWith(c);
-  const caller = principalIn(await pinnedCaller(c, live, revision), live.orb, live.compiled);
+  const actor = await pinnedCaller(c, live, revision);
+  const caller = readerOf(c, actor, live, { ...address, schema }, operation);
   const request = new OrbRequest({ c, live, schema, caller, operation, pinned });
   return inShape(request, () => answer(request, operation, address));
 }
@@ -158,6 +168,7 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
   const orb = c.req.param("orbId") ?? "";
   c.set("route", "/api/{orbId}/…");
   if (!isOrbId(orb)) throw noLiveOrb();
+  readWithinLink(c);
   const revision = definitionOf(c);
   const toFiles = isFilePath(segments);
   if (revision !== undefined && !toFiles) return servePinned(c, orb, segments, revision);
@@ -176,7 +187,7 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
     if (revision !== undefined) return servePinned(c, orb, segments, revision);
   }
   const suspicion = begin(c, orb, segments);
-  const caller = beginCaller(c, orb, true);
+  const caller = beginCaller(c, orb, true, isRead(c));
   const last = suspicion === undefined ? lookAhead(c, orb) : undefined;
   const live = await liveOrb(c.get("deps"), orb, hasCredentials(c) ? "cached" : "stale");
   if (suspicion !== undefined) {
@@ -192,6 +203,41 @@ async function serve(c: Context<AppEnv>, segments: readonly string[]): Promise<R
 }
 
 /**
+ * Lets a request with the token of a preview link read within the change set that the link names, so that the site need
+ * not name it. The token is not verified yet.
+ */
+function readWithinLink(c: Context<AppEnv>): void {
+  const token = isRead(c) ? previewTokenOf(c) : undefined;
+  const change = token === undefined ? undefined : claimedChange(token);
+  if (change === undefined || c.req.query("change") !== undefined) return;
+  const url = new URL(c.req.url);
+  url.searchParams.set("change", change);
+  c.req.raw = new Request(url, { method: c.req.method, headers: c.req.raw.headers });
+}
+
+/**
+ * Returns the rights with which a request reads or writes entries. The holder of a preview link has those of the link's
+ * author, for the link's entry by its address. Everything else looks to the holder as it does to a visitor of the site.
+ * @throws AppError forbidden `preview_link` if the request names another change set than the link
+ */
+function readerOf(
+  c: Context<AppEnv>,
+  actor: Actor,
+  { orb, compiled }: LiveOrb,
+  address: EntryAddress,
+  { right }: Operation,
+): Principal {
+  const visitor = principalIn(actor, orb, compiled);
+  if (actor.kind !== "preview") return visitor;
+  if (c.req.query("change") !== actor.change) throw previewRefusal();
+  const isNamed = address.kind === "keyed" || (address.kind === "entry" && address.id === actor.entry);
+  if (right !== "read" || !isNamed) return visitor;
+  const reader = readerIn(actor, orb, compiled);
+  // A key may be that of another entry, of a schema whose drafts the author may not read.
+  return may(reader, "readDraft", { access: address.schema.access, own: true }) ? reader : visitor;
+}
+
+/**
  * Returns the definition of a request that may be within a change set. Handlers have parameters of their own, and one that
  * is only proposed is not called. Callers who may not read the set learn nothing of what it proposes.
  */
@@ -203,7 +249,7 @@ async function definitionOfRequest(
 ): Promise<LiveOrb> {
   const change = c.req.query("change");
   if (change === undefined || isHandler(live.compiled, segments)) return live;
-  const within = await definitionIn(c.get("deps"), live, change, caller);
+  const within = await definitionIn(c.get("deps"), live, change, async () => setReader(await caller()));
   return isHandler(within.compiled, segments) ? live : within;
 }
 
@@ -247,11 +293,15 @@ async function answerBy(
     return searchOrb(c, live, await caller(usesAccess));
   }
   c.set("route", address.kind === "handler" ? HANDLER_PATH : PATHS[address.kind]);
-  if (address.kind === "handler") return callHandler(c, live, await caller(usesAccess), address);
+  if (address.kind === "handler") {
+    const actor = await caller(usesAccess);
+    if (actor.kind === "preview") throw previewRefusal();
+    return callHandler(c, live, actor, address);
+  }
   const move = address.kind === "operation" ? address.operation : undefined;
   const operation = operationAt(address.kind, c.req.method, move);
   if (operation === undefined) return wrongMethod(c, methodsOf(address.kind));
-  const principal = principalIn(await caller(usesAccess), live.orb, live.compiled);
+  const principal = readerOf(c, await caller(usesAccess), live, address, operation);
   const { schema } = address;
   const request = new OrbRequest({ c, live, schema, caller: principal, operation, last });
   return answer(request, operation, address);

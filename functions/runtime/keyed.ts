@@ -8,7 +8,7 @@ import { ifMatch } from "../http/etag.ts";
 import { puttingTo, type ReadingWithin, readingFrom, selectingFrom } from "../http/within.ts";
 import type { Places } from "./address.ts";
 import { listQueryOf, readingOf } from "./list-input.ts";
-import { get } from "./read.ts";
+import { get, revisionOf } from "./read.ts";
 import type { OrbRequest } from "./request.ts";
 import { changeIn, type Named, remove, update } from "./write.ts";
 
@@ -68,7 +68,7 @@ function onlyOf({ c }: OrbRequest): "create" | "update" | undefined {
 }
 
 export async function getBy(request: OrbRequest, address: Keyed): Promise<Response> {
-  const reading = readingOf(request, request.c.req.query("revision"));
+  const reading = readingOf(request, revisionOf(request));
   const key = keyOf(request, address);
   if (!isInChange(request)) return get(request, { id: key });
   const { c, live, caller } = request;

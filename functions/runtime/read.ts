@@ -2,6 +2,7 @@
 
 import type { Context } from "hono";
 import { requireMay } from "../../shared/access/authorize.ts";
+import { previewRefusal } from "../../shared/access/refusals.ts";
 import type { EntryKey } from "../../shared/entry/index.ts";
 import { richTextForm } from "../../shared/entry/model/index.ts";
 import { parseOneQuery } from "../../shared/entry/query/index.ts";
@@ -33,6 +34,11 @@ function revealOf({ c, schema, caller }: OrbRequest): boolean {
   return true;
 }
 
+/** Returns the kind of revision to read. The holder of a preview link reads the newest one, unless the request names one. */
+export function revisionOf({ c, caller }: OrbRequest): string | undefined {
+  return c.req.query("revision") ?? (caller.preview === undefined ? undefined : "latest");
+}
+
 /**
  * Returns the time from the parameter `at`, to read the entry as it was then. Only callers who may read its history
  * may use `at`.
@@ -51,6 +57,7 @@ function momentOf({ c, schema, caller }: OrbRequest): number | undefined {
 async function liveList(c: Context<AppEnv>, list: ListInput, set: SetOfList | undefined): Promise<Response> {
   const { deps } = c.var;
   const { actor } = list.reading.caller;
+  if (actor.kind === "preview") throw previewRefusal();
   const definition = list.pinned?.revision;
   const { streamsUrl } = deps.config;
   const { pathname, searchParams: params } = new URL(c.req.url);
@@ -92,7 +99,7 @@ export async function list(request: OrbRequest): Promise<Response> {
 export async function get(request: OrbRequest, { id }: { id: string | EntryKey }): Promise<Response> {
   const { c, live, actor, pinned } = request;
   const at = momentOf(request);
-  const asked = readingOf(request, c.req.query("revision"));
+  const asked = readingOf(request, revisionOf(request));
   const readable = pinned?.view(asked.readable) ?? asked.readable;
   const parsed = parseOneQuery(searchOf(c), readable, EXTRA);
   const query = pinned === undefined ? parsed : { ...parsed, expand: pinned.expanded(parsed.expand) };

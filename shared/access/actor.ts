@@ -82,13 +82,32 @@ export interface HandlerActor {
   requestId: string;
 }
 
-export type Actor = DirectActor | HandlerActor;
+/**
+ * The holder of a preview link. Sees one entry, drafts included, as the account that made the link. Everything else looks
+ * as it does for an anonymous caller.
+ */
+export interface PreviewActor {
+  kind: "preview";
+  orb: string;
+  /** Id of the entry. */
+  entry: string;
+  /** The change set within which the holder reads. */
+  change: string | undefined;
+  /** The account that made the link, with the rights that it has now. */
+  author: AccountActor;
+}
+
+export type Actor = DirectActor | HandlerActor | PreviewActor;
 
 export const anonymous: DirectActor = { kind: "anonymous" };
 export const system: DirectActor = { kind: "system", sub: "system" };
 
-/** Returns the caller whose account is used. If the actor is a handler, that is the user who called the handler. */
+/**
+ * Returns the caller whose account is used. If the actor is a handler, that is the user who called the handler. The holder
+ * of a preview link has no account.
+ */
 export function accountBehind(actor: Actor): DirectActor {
+  if (actor.kind === "preview") return anonymous;
   return actor.kind === "handler" ? actor.caller : actor;
 }
 

@@ -1,4 +1,6 @@
 import type { Deps } from "../deps.ts";
+import { sha256 } from "../kernel/ids.ts";
+import { buckets } from "../store/subjects.ts";
 import type { Consistency } from "../store/types.ts";
 import { readAccount } from "./accounts.ts";
 import {
@@ -12,17 +14,27 @@ import {
   type HandlerActor,
   NEVER,
   OF_TOKEN,
+  type PreviewActor,
   scheduleActor,
   system,
 } from "./actor.ts";
 import { noteTokenUse, readApiToken, type VerifiedToken, verifyApiToken } from "./api-token.ts";
 import { PLATFORM_REALM } from "./authorize.ts";
 import { isEffective } from "./bootstrap.ts";
-import { isTokenText } from "./credentials/index.ts";
+import { covers, isTokenText } from "./credentials/index.ts";
 import { bucketsOf } from "./realms.ts";
-import { handlerRefusal, pinnedRefusal, realmRefusal } from "./refusals.ts";
+import { handlerRefusal, pinnedRefusal, previewRefusal, realmRefusal } from "./refusals.ts";
 import { readSession } from "./sessions.ts";
-import { badToken, claimedRealm, claimsHandler, verifyHandlerToken, verifyToken } from "./tokens.ts";
+import {
+  badToken,
+  claimedRealm,
+  claimsHandler,
+  claimsPreview,
+  type PreviewClaims,
+  verifyHandlerToken,
+  verifyPreviewToken,
+  verifyToken,
+} from "./tokens.ts";
 
 export interface Credentials {
   /** Session token or API token. If present, cookies are ignored. */
@@ -37,6 +49,8 @@ export interface AcceptedRealms {
   realms?: readonly string[];
   /** Id of an application. Handlers of this application that act on behalf of their callers are accepted too. */
   handlersOf?: string;
+  /** Id of an application. Holders of preview links to its entries are accepted too. */
+  previewsOf?: string;
   /**
    * Whether the route serves API tokens that are pinned to a revision of a definition: it shows and takes the shape of
    * that revision, or no entries at all. Other routes reject these tokens.
@@ -75,6 +89,7 @@ export async function authenticate(
   const { bearer } = credentials;
   if (bearer !== undefined) {
     if (claimsHandler(bearer)) return handlerOf(deps, bearer, want.handlersOf, consistency);
+    if (claimsPreview(bearer)) return previewOf(deps, bearer, want.previewsOf, consistency);
     return isTokenText(bearer)
       ? tokenActor(deps, bearer, { ...want, realms }, consistency)
       : actorOf(deps, bearer, realms, consistency);
@@ -127,6 +142,43 @@ async function handlerOf(
         : await accountWith(deps, { ...caller, exp }, consistency);
   if (orb !== accepted) throw handlerRefusal(claims);
   return { kind: "handler", handler, orb, acts, caller: account, requestId };
+}
+
+/** Storage key of the mark of a preview link that was ended. Contains the account, so only the link's author can set it. */
+export function endedPreviewKey({
+  id,
+  author,
+}: Pick<PreviewClaims, "id"> & {
+  author: Pick<PreviewClaims["author"], "realm" | "sub">;
+}): Promise<string> {
+  return sha256(`preview ${author.realm} ${author.sub} ${id}`);
+}
+
+/**
+ * Returns the holder of a preview link. Throws 401 if the link has expired or was ended, or if the session or API token
+ * with which it was made has ended.
+ */
+async function previewOf(
+  deps: Deps,
+  jwt: string,
+  accepted: string | undefined,
+  consistency: Consistency,
+): Promise<PreviewActor> {
+  const claims = await verifyPreviewToken(deps.config, jwt, deps.clock.now());
+  if (claims.orb !== accepted) throw previewRefusal();
+  const { orb, entry, change, exp } = claims;
+  const [account, ended] = await Promise.all([
+    accountWith(deps, { ...claims.author, exp }, consistency),
+    endedPreviewKey(claims).then((key) =>
+      deps.store.kvGet(buckets.challenges, key, { consistency: "leader" }),
+    ),
+  ]);
+  if (ended !== null || (account.kind !== "platform" && account.kind !== "orb")) throw badToken();
+  // The token of the link's author may have any scope. The link itself only reads, and only in its application.
+  if (account.token !== undefined && !covers(account.token.scopes, [{ orb, can: ["read"] }]))
+    throw badToken();
+  const token = { id: account.token?.id ?? claims.id, scopes: [{ orb, can: ["read"] as const }] };
+  return { kind: "preview", orb, entry, change, author: { ...account, token } };
 }
 
 /**

@@ -62,6 +62,11 @@ export interface Principal {
    * The handler that acts on behalf of the caller, and the operations (acts) that the application allows that handler.
    */
   acting?: { handler: string; acts: readonly Act[] };
+  /**
+   * Id of the entry that the holder of a preview link sees. The principal's rights hold for reading this entry alone.
+   * Other entries, and the fields of this one, are those that an anonymous caller sees.
+   */
+  preview?: string;
 }
 
 /** The parts of a principal that determine its rights. */
@@ -81,6 +86,29 @@ export function principalIn(actor: Actor, orb: string, rights: OrbRights): Princ
   const token = scopesOf(actor);
   if (token !== undefined) principal.scope = scopeIn(token, orb);
   return principal;
+}
+
+/**
+ * Returns the rights of a caller who reads one entry by its address. For the holder of a preview link, these are the
+ * rights of the account that made the link.
+ */
+export function readerIn(actor: Actor, orb: string, rights: OrbRights): Principal {
+  if (actor.kind !== "preview" || actor.orb !== orb) return principalIn(actor, orb, rights);
+  return { ...principalIn(actor.author, orb, rights), preview: actor.entry };
+}
+
+/** Returns the actor whose rights decide whether the caller may read a change set. */
+export function setReader(actor: Actor): Actor {
+  return actor.kind === "preview" ? actor.author : actor;
+}
+
+/**
+ * Returns the rights with which a caller sees an entry. They differ from the caller's own for the holder of a preview link,
+ * who sees other entries as an anonymous caller does.
+ * @param entry id of the entry; undefined for entries to which one refers
+ */
+export function seeing(caller: Principal, entry?: string): Principal {
+  return caller.preview === undefined || caller.preview === entry ? caller : PUBLIC;
 }
 
 function actingIn(actor: HandlerActor, orb: string, rights: OrbRights): Principal {
@@ -153,7 +181,8 @@ export function may(
   operation: EntryOperation,
   on: { access: SchemaAccess; own: boolean },
 ): boolean {
-  const { role, acting, scope } = caller;
+  const { role, acting, scope, preview } = caller;
+  if (preview !== undefined && operation !== "read" && operation !== "readDraft") return false;
   if (scope !== undefined && !covered(scope, operation)) return false;
   if (acting !== undefined && !acting.acts.includes(ACT_OF[operation])) return false;
   const granted = (action: Action) => permits(on.access[action], caller, on.own);
@@ -175,6 +204,8 @@ export function mayField(
   action: "read" | "write",
   { access, own }: { access: FieldAccess; own: boolean },
 ): boolean {
+  // A preview shows the fields that visitors of the site will see.
+  if (caller.preview !== undefined) return mayField(PUBLIC, action, { access, own: false });
   const { [action]: grant, within } = access;
   if (within !== undefined && !mayField(caller, action, { access: within, own })) return false;
   return grant === undefined || permits(grant, caller, own);

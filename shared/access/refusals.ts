@@ -79,3 +79,10 @@ export function otherRevision(revision: number): AppError {
   const detail = `The API token sees only revision ${revision} of the orb's definition. Send the request without Orb-Definition.`;
   return new AppError("forbidden", "pinned_token", detail);
 }
+
+/** Returns the error for the token of a preview link on a route that does not show the link's entry to its holder. */
+export function previewRefusal(): AppError {
+  const detail =
+    "The token of a preview link is valid only for reading the entries of its orb. Send the request without it, or send another token.";
+  return new AppError("forbidden", "preview_link", detail);
+}

@@ -24,6 +24,7 @@ const TOLERANCE = 5;
  */
 const SESSION_TYP = "JWT";
 const HANDLER_TYP = "handler+jwt";
+const PREVIEW_TYP = "preview+jwt";
 
 /** Subjects of a handler's credential whose caller has no session. */
 const ANONYMOUS = "anonymous";
@@ -59,6 +60,23 @@ export interface HandlerClaims {
    * caller.
    */
   caller: { realm: string; sub: string; sid: string } | { schedule: string } | null;
+  iat: number;
+  exp: number;
+}
+
+/**
+ * Claims of a preview link's token. Its holder sees one entry of an application as the account that made the link sees it.
+ */
+export interface PreviewClaims {
+  /** Id of the link, with which its author can end it. */
+  id: string;
+  orb: string;
+  /** Id of the entry. */
+  entry: string;
+  /** The change set within which the holder reads. */
+  change?: string | undefined;
+  /** The account that made the link, and the session or API token with which it did. The link ends with that. */
+  author: { realm: string; sub: string; sid: string };
   iat: number;
   exp: number;
 }
@@ -135,6 +153,13 @@ export async function issueHandlerToken(config: TokenConfig, claims: HandlerClai
     caller === null ? { sub: ANONYMOUS } : "schedule" in caller ? { sub: SCHEDULE, ...caller } : caller;
   const payload = { ...of, type: "handler", handler, orb, acts: [...acts], requestId, iat, exp };
   return sign(await keySet(config.jwtSigningKeys), { ...payload, iss: config.publicUrl }, HANDLER_TYP);
+}
+
+export async function issuePreviewToken(config: TokenConfig, claims: PreviewClaims): Promise<string> {
+  const { id: jti, orb, entry, change, author, iat, exp } = claims;
+  const of = change === undefined ? { entry } : { entry, change };
+  const payload = { ...author, type: "preview", jti, orb, ...of, iat, exp, iss: config.publicUrl };
+  return sign(await keySet(config.jwtSigningKeys), payload, PREVIEW_TYP);
 }
 
 function sign({ kid, signing }: KeySet, payload: JWTPayload, typ: string): Promise<string> {
@@ -242,26 +267,65 @@ export async function verifyToken(config: TokenConfig, token: string, now: numbe
 }
 
 /**
- * Cache: for each JWT header, whether it says that the token is a handler's credential. Few entries suffice, because
- * all tokens of one kind and signing key have the same header.
+ * Cache: for each JWT header, the kind of token that it names. Few entries suffice, because all tokens of one kind and
+ * signing key have the same header.
  */
-const decodedHeaders = new BoundedMap<string, boolean>(16);
+const decodedHeaders = new BoundedMap<string, string>(16);
 
-/** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
-export function claimsHandler(token: string): boolean {
+/** Returns the kind of token that a bearer token claims to be. Does not verify the token. */
+function claimedKind(token: string): string {
   // A cached token is a session token, because no other tokens are cached.
-  if (verified.has(token)) return false;
+  if (verified.has(token)) return SESSION_TYP;
   const header = token.slice(0, token.indexOf("."));
   const known = decodedHeaders.get(header);
   if (known !== undefined) return known;
-  let claims = false;
+  let kind = "";
   try {
-    claims = decodeProtectedHeader(token).typ === HANDLER_TYP;
+    kind = text(decodeProtectedHeader(token).typ);
   } catch {
     // The header is not valid JSON. The verification that follows will reject the token.
   }
-  decodedHeaders.set(header, claims);
-  return claims;
+  decodedHeaders.set(header, kind);
+  return kind;
+}
+
+/** Returns whether a bearer token claims to be a handler's credential. Does not verify the token. */
+export const claimsHandler = (token: string): boolean => claimedKind(token) === HANDLER_TYP;
+
+/** Returns whether a bearer token claims to be of a preview link. Does not verify the token. */
+export const claimsPreview = (token: string): boolean => claimedKind(token) === PREVIEW_TYP;
+
+/**
+ * Returns the change set that the token of a preview link names. The token is not verified, so use the result only to
+ * complete a request that is verified later.
+ */
+export function claimedChange(token: string): string | undefined {
+  try {
+    const { change } = decodeJwt(token);
+    return typeof change === "string" ? change : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Verifies the signature, algorithm, issuer, lifetime and kind of a preview link's token. The calling code must check the
+ * application, the session, and whether the link was ended.
+ * @throws AppError unauthenticated `invalid_token`, with the same text for every reason
+ */
+export async function verifyPreviewToken(
+  config: TokenConfig,
+  token: string,
+  now: number,
+): Promise<PreviewClaims> {
+  const payload = await verifiedPayload(config, token, now, PREVIEW_TYP);
+  const { type, jti = "", orb, entry, change, sub = "", realm, sid, iat = 0, exp = 0 } = payload;
+  const author = { realm: text(realm), sub, sid: text(sid) };
+  const names = [jti, text(orb), text(entry), ...Object.values(author)];
+  if (type !== "preview" || !names.every(isToken)) throw badToken();
+  if (change !== undefined && !isToken(text(change))) throw badToken();
+  const within = change === undefined ? {} : { change: text(change) };
+  return { id: jti, orb: text(orb), entry: text(entry), ...within, author, iat, exp };
 }
 
 /**
@@ -297,12 +361,16 @@ function callerIn({ sub = "", realm, sid, schedule }: JWTPayload): HandlerClaims
 }
 
 /**
- * Returns whether a session token or a handler's credential has a valid signature and has not expired. The session
- * itself may have ended.
+ * Returns whether a session token, a handler's credential or the token of a preview link has a valid signature and has not
+ * expired. The session itself may have ended.
  */
 export function isVerified(config: TokenConfig, token: string, now: number): boolean | Promise<boolean> {
   if (verifiedBefore(config, token, now) !== undefined) return true;
-  const verify = claimsHandler(token) ? verifyHandlerToken : verifyToken;
+  const verify = claimsHandler(token)
+    ? verifyHandlerToken
+    : claimsPreview(token)
+      ? verifyPreviewToken
+      : verifyToken;
   return verify(config, token, now).then(
     () => true,
     () => false,

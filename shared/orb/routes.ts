@@ -52,6 +52,9 @@ export function hasEntryRoutes({ modules }: CompiledOrb): boolean {
   return [...modules.values()].some(({ routed }) => routed);
 }
 
+/** Path segment of the routes for preview links. Ids of modules and names of handlers never begin with an underscore. */
+export const PREVIEWS_SEGMENT = "_previews";
+
 /** Path segment of the routes for change sets. */
 export const CHANGES_SEGMENT = "changes";
 

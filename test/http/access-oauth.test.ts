@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { identityId } from "../../shared/access/oauth/identities.ts";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { buckets, kvSubject, streams } from "../../shared/store/subjects.ts";
 import { adminToken, call, signIn, subjectOf, user } from "../support/auth.ts";
 import {

@@ -1,6 +1,6 @@
 /** Clients can edit a response and send it back whole, even after the orb lost fields, languages or markets. */
 import { beforeAll, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";

@@ -3,7 +3,7 @@
  * them out.
  */
 import { beforeAll, describe, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { sending } from "../support/sending.ts";

@@ -1,6 +1,6 @@
 /** Changes of type on a live schema: stored values, indexes and history follow without rewriting an entry. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { sending } from "../support/sending.ts";

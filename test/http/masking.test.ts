@@ -5,7 +5,7 @@
 
 import { beforeAll, expect, test } from "vitest";
 import { homeOf } from "../../shared/definition/document/home.ts";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { type EntryAddress, streams, subjects } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
 import { adminToken, register, call as request, type SignedIn, user } from "../support/auth.ts";

@@ -1,7 +1,7 @@
 /** Objects, blocks and rich text keep their promises in tools, streams, live lists, uploads and files of tables. */
 import { readFileSync } from "node:fs";
 import { beforeAll, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { Follow } from "../support/live.ts";
 import { orbCommand } from "../support/orb-command.ts";

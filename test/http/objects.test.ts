@@ -1,6 +1,6 @@
 /** Values inside objects, lists of objects and blocks keep every promise of a field of the schema. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken, call } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { sending } from "../support/sending.ts";

@@ -1,6 +1,6 @@
 /** A field or schema that was removed and returns finds its stored values. It must not change their meaning. */
 import { beforeAll, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken } from "../support/auth.ts";
 import { evolving, type Field, title } from "../support/evolving.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";

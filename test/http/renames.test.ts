@@ -1,6 +1,6 @@
 /** Renames of fields, components, schemas and modules: stored values follow at once. */
 import { beforeAll, describe, expect, test } from "vitest";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { adminToken } from "../support/auth.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { sending } from "../support/sending.ts";

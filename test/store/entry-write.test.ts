@@ -1,7 +1,7 @@
 import { beforeEach, describe, expect, it } from "vitest";
 import type { Actor } from "../../shared/access/actor.ts";
 import { homeOf } from "../../shared/definition/document/home.ts";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import {
   archiveEntry,
   compareRevisions,

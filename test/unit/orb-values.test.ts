@@ -5,7 +5,7 @@ import { type CompiledSchema, compileOrb } from "../../shared/definition/compile
 import { valuesSchema } from "../../shared/definition/describe.ts";
 import type { FieldDefinition } from "../../shared/definition/document/document.ts";
 import { homeKey, homeOf } from "../../shared/definition/document/home.ts";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import { compiled } from "../../shared/definition/stored/compiled.ts";
 import { type ValidateOptions, validateValues } from "../../shared/definition/validate.ts";
 import { leavesOf, referenceTargets } from "../../shared/definition/walk.ts";

@@ -2,7 +2,7 @@
 import { describe, expect, test } from "vitest";
 import { checkDocument } from "../../shared/definition/check/check.ts";
 import { compileOrb } from "../../shared/definition/compile.ts";
-import { MASK } from "../../shared/definition/document/mask.ts";
+import { MASK } from "../../shared/definition/document/text.ts";
 import type { StoredMessage } from "../../shared/store/types.ts";
 import { copyState, type HeadState, project, publicMessage } from "../../shared/streams/read/projection.ts";
 

@@ -6,6 +6,7 @@ import { checkFields } from "./check-fields.ts";
 import { checkHooks } from "./check-hooks.ts";
 import { checkNames } from "./check-names.ts";
 import { checkNested } from "./check-nested.ts";
+import { checkPreviews } from "./check-preview.ts";
 import { checkWorkflow } from "./check-workflow.ts";
 import { readLoosely } from "./loose.ts";
 
@@ -66,6 +67,7 @@ export function checkDocument(
   checkWorkflow(loose, faults);
   checkFields(loose, faults);
   checkNested(loose, faults);
+  checkPreviews(loose, faults);
   if (!parsed.success || faults.any) throw invalid(faults.list());
   return { document: parsed.data };
 }

@@ -22,6 +22,7 @@ import {
   REF,
   SCHEMA_ID,
 } from "./ids.ts";
+import { previewSchema } from "./preview.ts";
 import { providersSchema } from "./providers.ts";
 import { SCHEDULE_LIMITS, scheduleSchema } from "./schedules.ts";
 import { fromSchema } from "./source.ts";
@@ -360,6 +361,7 @@ const schemaSchema = z
     name: label.optional(),
     description: description.optional(),
     access: accessSchema.optional(),
+    preview: previewSchema.optional(),
     fields: z.array(fieldSchema).max(LIMITS.fields),
   })
   .meta({ id: "OrbSchema", description: "A data structure inside a module." });

@@ -79,7 +79,7 @@ export {
   shortPath,
 } from "./ids.ts";
 export { next, STATUSES, type Status } from "./lifecycle.ts";
-export { MASK } from "./mask.ts";
+export { filledIn, PREVIEW_PARTS, placeholdersIn, previewOrigin } from "./preview.ts";
 export { isAllowedAddress, masked, type ProviderDefinition, providerBinding, SEALED } from "./providers.ts";
 export { CRON_DEFAULT_ZONE, plainCron, type ScheduleDefinition } from "./schedules.ts";
 export { isEntryRule, joinOf, movesOf, readsOf, ruleOf, sourceOf, splitOf, untoldReads } from "./source.ts";
@@ -96,5 +96,5 @@ export {
   targetNamed,
   targetsOf,
 } from "./targets.ts";
-export { textFlaw, words } from "./text.ts";
+export { MASK, textFlaw, words } from "./text.ts";
 export { compileWorkflow, REVIEW_LIMITS, REVIEWER_ROLES, type ReviewRule } from "./workflow.ts";

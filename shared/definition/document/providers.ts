@@ -1,8 +1,7 @@
 /** Identity providers that the users of an application can sign in with. */
 import { z } from "zod";
 import { MODULE_ID } from "./ids.ts";
-import { MASK } from "./mask.ts";
-import { words } from "./text.ts";
+import { MASK, words } from "./text.ts";
 
 const PROVIDER_LIMITS = { providers: 10, scopes: 20, secret: 1_000 } as const;
 

@@ -1,5 +1,10 @@
 import { z } from "zod";
 
+/**
+ * Responses contain this mask instead of a sensitive value. If a request sends the mask, the stored value is kept.
+ */
+export const MASK = "••••••••";
+
 /** Returns why a string cannot be stored, or undefined if it can. */
 export function textFlaw(text: string): string | undefined {
   if (text.includes("\u0000")) return "must not contain a NUL character";

@@ -1,5 +1,5 @@
 import type { Actor } from "../../access/actor.ts";
-import { mayWith, type Principal } from "../../access/authorize.ts";
+import { mayWith, type Principal, seeing } from "../../access/authorize.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { isEntryId } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
@@ -185,7 +185,7 @@ async function getOnce(deps: Deps, input: GetInput): Promise<GetResult> {
   if (query.expand.length > 0) {
     const expansion = {
       fields: query.expand,
-      caller,
+      caller: seeing(caller),
       compiled: orb.compiled,
       choice,
       consistency,

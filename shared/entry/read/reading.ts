@@ -2,7 +2,7 @@
  * Says what a caller may read of the entries of one schema. A request decides this once, and passes it on. Lists and
  * live lists use the same decision.
  */
-import { mayWith, type Principal, requireMay } from "../../access/authorize.ts";
+import { mayWith, type Principal, requireMay, seeing } from "../../access/authorize.ts";
 import type { EntryOperation } from "../../access/credentials/index.ts";
 import type { CompiledSchema } from "../../definition/compile.ts";
 import { newestRevision, seenBy, type VisibleEntry } from "../index/index.ts";
@@ -58,12 +58,17 @@ export class Reading {
    * @param now milliseconds since the epoch
    */
   newest(head: EntrySnapshot, now: number): VisibleEntry | undefined {
-    if (!this.may("readDraft", head.createdBy)) return undefined;
+    if (seeing(this.caller, head.id) !== this.caller || !this.may("readDraft", head.createdBy))
+      return undefined;
     return newestRevision(this.schema, addressOf(this.schema, head.id), head, now);
   }
 
   /** Returns an entry without the values that the caller may not read, or undefined if the caller may not read it. */
   shown<T extends VisibleEntry>(seen: T): T | undefined {
-    return this.may("read", seen.head.createdBy) ? seenBy(this.caller, seen) : undefined;
+    const caller = seeing(this.caller, seen.address.id);
+    const { access } = this.schema;
+    return mayWith(caller, "read", { access, createdBy: seen.head.createdBy })
+      ? seenBy(caller, seen)
+      : undefined;
   }
 }

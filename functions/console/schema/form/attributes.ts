@@ -256,6 +256,7 @@ const ATTRIBUTES = {
     description,
     ...was,
   ],
+  schemaPreview: [{ name: "url", label: "previewUrl", control: "text" }],
   schemaAccess: [{ name: "access", control: "access" }],
   field: [
     { name: "name", label: "fieldName", control: "text", required: true, half: true },

@@ -109,6 +109,7 @@ function SchemaForm({ editor, path }: FormProps) {
       actions={<Remove editor={editor} path={path} />}
     >
       <AttributeForm editor={editor} kind="schema" path={path} />
+      <AttributeForm editor={editor} kind="schemaPreview" path={below(path, "preview")} />
       <Lost editor={editor} path={path} />
       <Unconverted editor={editor} path={path} />
       <FieldList editor={editor} path={below(path, "fields")} />
