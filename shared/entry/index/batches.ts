@@ -47,3 +47,36 @@ export async function* ahead<T>(parts: AsyncGenerator<T>): AsyncGenerator<T> {
     await parts.return(undefined);
   }
 }
+
+/**
+ * Begins to read several lists at the same time, and yields their parts in the order of the lists. Of the lists after
+ * the current one, reads the first part only, so that few parts are in memory.
+ * @param read yields the parts of one list
+ * @param most number of lists that are read at the same time
+ */
+export async function* sideBySide<L, T>(
+  lists: AsyncIterable<L>,
+  read: (list: L) => AsyncGenerator<T>,
+  most: number,
+): AsyncGenerator<T> {
+  const begun: { parts: AsyncGenerator<T>; first: Promise<IteratorResult<T, void>> }[] = [];
+  async function* oldest(): AsyncGenerator<T> {
+    const [one] = begun;
+    if (one === undefined) return;
+    for (let next = await one.first; next.done !== true; next = await one.parts.next()) yield next.value;
+    begun.shift();
+  }
+  try {
+    for await (const list of lists) {
+      const parts = read(list);
+      const first = parts.next();
+      // An error is thrown when the caller asks for the part.
+      first.catch(() => {});
+      begun.push({ parts, first });
+      if (begun.length >= most) yield* oldest();
+    }
+    while (begun.length > 0) yield* oldest();
+  } finally {
+    await Promise.all(begun.map(({ parts }) => parts.return(undefined)));
+  }
+}

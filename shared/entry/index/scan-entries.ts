@@ -4,8 +4,9 @@ import { type RetryPolicy, retry } from "../../kernel/retry.ts";
 import { indexBytes, READ_BYTES, ReadBudget } from "../../store/budget.ts";
 import { nullIfMissing, scanPages } from "../../store/pages.ts";
 import { type Home, parsedHome, streams, subjects } from "../../store/subjects.ts";
+import type { StoredMessage } from "../../store/types.ts";
 import { addressIn, parseEntry, type StoredEntry } from "../model/index.ts";
-import { ahead, inBatches } from "./batches.ts";
+import { ahead, inBatches, sideBySide } from "./batches.ts";
 
 const ENTRIES_PER_PAGE = 200;
 /**
@@ -14,6 +15,8 @@ const ENTRIES_PER_PAGE = 200;
  */
 const LARGEST_PAGE = 4_000;
 const GROWTH = 4;
+/** Reads of entries that are in progress at the same time. A busy broker answers each of them late. */
+const READS_AT_ONCE = 4;
 /** Reading all entries takes many requests. If a busy broker answers one of them too late, it is sent again. */
 const TOO_LATE: RetryPolicy = {
   attempts: 3,
@@ -101,25 +104,27 @@ async function* walk(
     return (await nullIfMissing(found)) ?? { messages: [], pending: 0 };
   };
   const pages = scanPages(page, { fromSeq: start.fromSeq, until: newest?.seq ?? 0 });
+  const read = (some: readonly string[], maxBytes: number) =>
+    retry(TOO_LATE, () => store.getMany(stream, some, { maxBytes, ...(upTo === undefined ? {} : { upTo }) }));
+  const parts = sideBySide(logsOf(pages), (logs) => inBatches(budget, logs, read), READS_AT_ONCE);
+  for await (const { wanted, result } of parts) {
+    const entries = wanted.map((log) => {
+      const message = result.get(log);
+      const entry = parseEntry(message);
+      if (entry === null && message !== undefined) onPurged?.(addressIn(log).id);
+      return entry;
+    });
+    yield entries.filter(
+      (entry): entry is StoredEntry => entry !== null && (deleted || entry.head.status !== "DELETED"),
+    );
+  }
+}
+
+/** Yields the subjects of the entries that pages of an index or a log name, some at a time. */
+async function* logsOf(pages: AsyncGenerator<StoredMessage[]>): AsyncGenerator<string[]> {
   for await (const messages of ahead(pages)) {
     const some = messages.filter((message) => message.size > 0).map(({ subject }) => logIn(subject));
     const logs = [...new Set(some)];
-    const read = (some: readonly string[], maxBytes: number) =>
-      retry(TOO_LATE, () =>
-        store.getMany(stream, some, { maxBytes, ...(upTo === undefined ? {} : { upTo }) }),
-      );
-    for (let at = 0; at < logs.length; at += ENTRIES_PER_PAGE) {
-      for await (const { wanted, result } of inBatches(budget, logs.slice(at, at + ENTRIES_PER_PAGE), read)) {
-        const entries = wanted.map((log) => {
-          const message = result.get(log);
-          const entry = parseEntry(message);
-          if (entry === null && message !== undefined) onPurged?.(addressIn(log).id);
-          return entry;
-        });
-        yield entries.filter(
-          (entry): entry is StoredEntry => entry !== null && (deleted || entry.head.status !== "DELETED"),
-        );
-      }
-    }
+    for (let at = 0; at < logs.length; at += ENTRIES_PER_PAGE) yield logs.slice(at, at + ENTRIES_PER_PAGE);
   }
 }
