@@ -3,6 +3,7 @@ import { z } from "@hono/zod-openapi";
 import { STATUSES } from "../../shared/definition/document/index.ts";
 import { QUERY_LIMITS } from "../../shared/entry/query/index.ts";
 import { ASSET_LIMITS } from "../../shared/files/assets/index.ts";
+import { MOST_TAGGED } from "../../shared/media/tags.ts";
 import { Cursor, wholeNumber } from "../http/schemas.ts";
 
 const fraction = z.number().min(0).max(1);
@@ -133,6 +134,33 @@ export const FileChangeBody = z
     crop: fractions(["x", "y", "w", "h"], "The rectangle of an image that variants show; null removes it"),
   })
   .openapi("LibraryFileChange", { additionalProperties: false });
+
+const TagName = z.string().min(1).max(ASSET_LIMITS.tag);
+const tagList = (description: string) =>
+  z.array(TagName).max(ASSET_LIMITS.tags).default([]).openapi({ description });
+
+export const TagFilesBody = z
+  .strictObject({
+    files: z.array(z.string()).min(1).max(MOST_TAGGED).openapi({ description: "Ids of files" }),
+    add: tagList("Tags that all these files get"),
+    remove: tagList("Tags that none of them keeps"),
+  })
+  .openapi("LibraryTagging", { description: "At least one tag in `add` or `remove`" });
+
+export const TaggedAnswer = z.object({ items: z.array(LibraryFile) }).openapi("LibraryTagged");
+
+export const TagChangeBody = z
+  .strictObject({
+    from: TagName.openapi({ description: "A tag" }),
+    to: TagName.nullable().openapi({
+      description: "Its new name, which can be that of another tag; null removes the tag from all files",
+    }),
+  })
+  .openapi("FileTagChange");
+
+export const TagsAnswer = z
+  .object({ tags: z.array(z.string()).openapi({ description: "All tags of the orb" }) })
+  .openapi("FileTags");
 
 export const ReplaceBody = z
   .strictObject({ by: z.string().openapi({ description: "Id of the file that takes the place" }) })

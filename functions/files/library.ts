@@ -12,6 +12,7 @@ import type { OrbContext } from "../../shared/entry/model/index.ts";
 import { deleteFile, describeFile, requireDescribe, updateFile } from "../../shared/media/describe.ts";
 import { listFiles, requireBrowse } from "../../shared/media/list.ts";
 import { replaceFile } from "../../shared/media/replace.ts";
+import { changeTag, listTags, tagFiles } from "../../shared/media/tags.ts";
 import { definition } from "../admin/entry-schemas.ts";
 import { readCursor, writeCursor } from "../http/cursors.ts";
 import { ifMatch, revisionTag } from "../http/etag.ts";
@@ -29,6 +30,10 @@ import {
   LibraryQuery,
   ReplaceBody,
   ReplacedAnswer,
+  TagChangeBody,
+  TagFilesBody,
+  TaggedAnswer,
+  TagsAnswer,
 } from "./library-schemas.ts";
 import { parametersOf } from "./parameters.ts";
 
@@ -81,6 +86,54 @@ const wire = <T extends { tags: readonly string[]; alt: object; caption: object 
   alt: { ...view.alt } as Record<string, string>,
   caption: { ...view.caption } as Record<string, string>,
 });
+
+function addTags({ path, suffix, common, inOrb, router }: Place): void {
+  const tags = `${path}/tags` as const;
+  const list = defineRoute({
+    ...common("readDraft"),
+    method: "get",
+    path: tags,
+    operationId: `listFileTags${suffix}`,
+    summary: "List the tags of an orb's files",
+    request: { params: Params },
+    responses: { 200: json("The tags", TagsAnswer) },
+    problems: READS,
+  });
+  const change = defineRoute({
+    ...common("update"),
+    method: "patch",
+    path: tags,
+    operationId: `changeFileTag${suffix}`,
+    summary: "Rename a tag in all files, or remove it from all",
+    description: "One write, however many files have the tag. Only for callers who may change all files.",
+    request: { params: Params, body: jsonRequest(TagChangeBody) },
+    responses: { 200: json("The tags", TagsAnswer) },
+    problems: WRITES,
+  });
+  const several = defineRoute({
+    ...common("update"),
+    method: "patch",
+    path,
+    operationId: `tagFiles${suffix}`,
+    summary: "Add tags to several files, and remove others",
+    description:
+      "Changes all files or none. They then stay until they are deleted, although no entry refers to them.",
+    request: { params: Params, body: jsonRequest(TagFilesBody) },
+    responses: { 200: json("The files", TaggedAnswer) },
+    problems: WRITES,
+  });
+  router.openapi(list, async (c) =>
+    c.json({ tags: await listTags(c.var.deps, c.var.actor, await inOrb(c)) }, 200),
+  );
+  router.openapi(change, async (c) => {
+    const tags = await changeTag(c.var.deps, c.var.actor, await inOrb(c), c.req.valid("json"));
+    return c.json({ tags }, 200);
+  });
+  router.openapi(several, async (c) => {
+    const files = await tagFiles(c.var.deps, c.var.actor, await inOrb(c), c.req.valid("json"));
+    return c.json({ items: files.map(wire) }, 200);
+  });
+}
 
 function addChanges({ path, suffix, common, inOrb, renew, router }: Place): void {
   const one = `${path}/{fileId}` as const;
@@ -152,6 +205,7 @@ export function adminFileRoutes() {
     const common = (operation: EntryOperation) => ({ ...entryRoute(prefix, operation), tags: ["Files"] });
     const place: Place = { path, suffix: "", common, inOrb, router };
     addList(place);
+    addTags(place);
     const get = defineRoute({
       ...common("readDraft"),
       method: "get",
@@ -195,6 +249,7 @@ function orbFiles() {
     router,
   };
   addList(place);
+  addTags(place);
   addChanges(place);
   return { router, hand };
 }

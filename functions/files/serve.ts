@@ -16,10 +16,15 @@ export function isUpload(c: Context<AppEnv>, segments: readonly string[]): boole
   return segments.length === 1 ? c.req.method === "POST" : isResumable(segments);
 }
 
+/** The path of the tags of all files, where those of files have an id. */
+const TAGS = "tags";
+
 /** Returns whether a request is about the library of files, and not about the content of one. */
 function isLibrary(method: string, [, id, below, ...more]: readonly string[]): boolean {
   if (more.length > 0) return false;
-  if (id === undefined) return method === "GET" || method === "HEAD";
+  // No file has such a short id.
+  if (id === undefined || (id === TAGS && below === undefined))
+    return method === "GET" || method === "HEAD" || method === "PATCH";
   if (below === undefined) return method === "PATCH" || method === "DELETE";
   return below === "replace" && method === "POST";
 }
@@ -39,8 +44,9 @@ export async function serveFile(
   }
   if (id === undefined || caller === undefined) {
     c.set("route", fileDefinitions.upload.path);
-    return method === "POST" ? upload(c, live.orb) : wrongMethod(c, ["GET", "HEAD", "POST"]);
+    return method === "POST" ? upload(c, live.orb) : wrongMethod(c, ["GET", "HEAD", "PATCH", "POST"]);
   }
+  if (id === TAGS && below === undefined) return wrongMethod(c, ["GET", "HEAD", "PATCH"]);
   if (segments.length > 3) throw notFound("file");
   if (below === "links" && method === "POST") {
     c.set("route", fileDefinitions.link.path);

@@ -38,8 +38,11 @@ export interface Message {
   params?: Record<string, unknown> | undefined;
 }
 
+/** A part of a result. The data of an image is base64. */
+export type ToolContent = { type: "text"; text: string } | { type: "image"; data: string; mimeType: string };
+
 export interface ToolResult {
-  content: { type: "text"; text: string }[];
+  content: ToolContent[];
   isError?: true;
 }
 

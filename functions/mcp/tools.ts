@@ -9,6 +9,7 @@ import type { AnyOrbs, Fields, Mode, OrbTypes } from "../../shared/client/types.
 import { VERSION } from "../../shared/kernel/version.ts";
 import type { OrbView } from "../discovery/overview-schemas.ts";
 import { addChangeTools, VALUES } from "./changes.ts";
+import { addFileTools } from "./files.ts";
 import { type ToolResult, ToolServer } from "./protocol.ts";
 import { addSearchTool } from "./search.ts";
 
@@ -238,6 +239,7 @@ export function toolServer({ transport, orb }: Site): ToolServer {
     (input) => answer(() => entriesOf(input).publish({ id: input.id, revision: input.revision }, MARKDOWN)),
   );
   addSearchTool({ server, transport, inOrb, paging: LISTING, change, idOf, answer });
+  addFileTools({ server, transport, inOrb, paging: LISTING, idOf, answer });
   addChangeTools({ server, transport, inOrb, inCollection, place, id, idOf, answer });
   server.registerTool(
     "entry_history",

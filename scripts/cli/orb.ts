@@ -16,7 +16,7 @@ import { migrate, SYSTEMS } from "./migrate/migrate.ts";
 import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
 import { searchEntries } from "./search.ts";
-import { downloadFile, linkFile, uploadFile } from "./stored-files.ts";
+import { fileCommands } from "./stored-files/commands.ts";
 import { listUsed } from "./used.ts";
 import { verify } from "./verify.ts";
 
@@ -95,11 +95,6 @@ const collectionOf = (y: Argv<Globals>) =>
         "Revision of the orb's document whose names and types the file has; the current ones if missing",
     });
 
-const orbOf = (y: Argv<Globals>) =>
-  y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" });
-const fileOf = (y: Argv<Globals>) =>
-  orbOf(y).positional("id", { type: "string", demandOption: true, describe: "Id of the file" });
-
 function formatOf({ format }: { format?: Format | undefined }, file: string | undefined): Format {
   const ending = file?.split(".").at(-1)?.toLowerCase();
   return format ?? (ending === "csv" || ending === "tsv" ? ending : "ndjson");
@@ -108,8 +103,19 @@ function formatOf({ format }: { format?: Format | undefined }, file: string | un
 process.once("SIGINT", () => stopped.abort());
 process.once("SIGTERM", () => stopped.abort());
 
+/** Refuses an option that is given twice, unless it is a list. Otherwise its value would be a list too. */
+function checkOnce(
+  args: Readonly<Record<string, unknown>>,
+  { array }: Readonly<Record<string, unknown>>,
+): true {
+  const lists: readonly unknown[] = Array.isArray(array) ? array : [];
+  for (const [name, value] of Object.entries(args))
+    if (name !== "_" && Array.isArray(value) && !lists.includes(name))
+      throw new Error(`--${name} must be given only once.`);
+  return true;
+}
+
 const cli: Argv<Globals> = yargs(hideBin(process.argv))
-  .parserConfiguration({ "duplicate-arguments-array": false })
   .scriptName("orb")
   .usage(
     "$0 <command>\n\nWorks with the orbs of a platform. Begin with: orb login. In CI, set ORB_TOKEN to a token.",
@@ -122,7 +128,7 @@ const cli: Argv<Globals> = yargs(hideBin(process.argv))
   .option("json", { type: "boolean", default: false, describe: "Print JSON for programs" })
   .option("dir", { type: "string", default: "orbs", describe: "Folder of the orbs' files" });
 
-await changeCommands(accountCommands(cli, run, stopped.signal), run)
+await fileCommands(changeCommands(accountCommands(cli, run, stopped.signal), run), run, stopped.signal)
   .command(
     "init <orb>",
     "Write the file of a new orb",
@@ -285,38 +291,6 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
         return migrate(context, { ...args, system, files, report });
       }),
   )
-  .command("files", "Upload, download and share files of entries", (y) =>
-    y
-      .command(
-        "upload <orb> <file>",
-        'Upload a file, and print its id. An entry refers to it as {"file": "<id>"}',
-        (each) =>
-          orbOf(each).positional("file", {
-            type: "string",
-            demandOption: true,
-            describe: "Path of the file",
-          }),
-        (args) =>
-          run(args, (context) =>
-            uploadFile(context, { orb: args.orb, path: args.file, signal: stopped.signal }),
-          ),
-      )
-      .command(
-        "download <orb> <id>",
-        "Download a file",
-        (each) =>
-          fileOf(each).option("out", { type: "string", describe: "File; standard output if missing" }),
-        (args) => run(args, (context) => downloadFile(context, { ...args, signal: stopped.signal })),
-      )
-      .command(
-        "link <orb> <id>",
-        "Print a link with which anyone can download a file until it expires",
-        (each) =>
-          fileOf(each).option("seconds", { type: "number", describe: "Lifetime; an hour if missing" }),
-        (args) => run(args, (context) => linkFile(context, args)),
-      )
-      .demandCommand(1, "Name a command: upload, download or link."),
-  )
   .command(
     "search <orb> <text>",
     "Search the entries of all collections for words",
@@ -362,6 +336,7 @@ await changeCommands(accountCommands(cli, run, stopped.signal), run)
   .demandCommand(1, "Name a command.")
   .recommendCommands()
   .strict()
+  .check(checkOnce)
   .showHelpOnFail(false, "Run orb --help to see all commands.")
   .help()
   .alias("help", "h")

@@ -118,6 +118,12 @@ export interface ReplacedFile {
   left: readonly FileUser[];
 }
 
+/** Tags to add to files, and tags to remove. */
+export interface TagChange {
+  add?: readonly string[];
+  remove?: readonly string[];
+}
+
 /** A file, given by its id or by the value of a file field. */
 export type FileRef = string | { file: string };
 
@@ -147,6 +153,12 @@ export interface Files {
   update(file: FileRef, change: FileChange, options?: Revised): Promise<LibraryFile>;
   /** Replaces a file by another one in all entries, in one atomic write. */
   replace(file: FileRef, by: FileRef, options?: Revised): Promise<ReplacedFile>;
+  /** Lists the tags of all files. */
+  tags(options?: CallOptions): Promise<string[]>;
+  /** Renames a tag in all files, or removes it from all with null. Returns all tags. */
+  changeTag(from: string, to: string | null, options?: CallOptions): Promise<string[]>;
+  /** Adds tags to up to 100 files and removes others, in one atomic write. */
+  tag(files: readonly FileRef[], change: TagChange, options?: CallOptions): Promise<LibraryFile[]>;
   /** Deletes a file that no entry has. */
   delete(file: FileRef, options?: Revised): Promise<void>;
 }
@@ -210,7 +222,7 @@ function libraryOf(transport: Transport, base: string, managed: boolean) {
     const { below = "", ...rest } = more;
     return transport.send({
       method,
-      path: file === "" ? base : `${base}/${encodeURIComponent(idOf(file))}${below}`,
+      path: file === "" ? `${base}${below}` : `${base}/${encodeURIComponent(idOf(file))}${below}`,
       signal,
       headers: revision === undefined ? {} : { "if-match": `"${revision}"` },
       repeat: method === "GET" ? "safe" : "refused",
@@ -233,6 +245,15 @@ function libraryOf(transport: Transport, base: string, managed: boolean) {
       bodyOf<LibraryFile>(ask("PATCH", file, options, { body })),
     replace: (file: FileRef, by: FileRef, options?: Revised) =>
       bodyOf<ReplacedFile>(ask("POST", file, options, { below: "/replace", body: { by: idOf(by) } })),
+    tags: async (options?: CallOptions) =>
+      (await bodyOf<{ tags: string[] }>(ask("GET", "", options, { below: "/tags" }))).tags,
+    changeTag: async (from: string, to: string | null, options?: CallOptions) =>
+      (await bodyOf<{ tags: string[] }>(ask("PATCH", "", options, { below: "/tags", body: { from, to } })))
+        .tags,
+    tag: async (files: readonly FileRef[], change: TagChange, options?: CallOptions) => {
+      const body = { files: files.map(idOf), ...change };
+      return (await bodyOf<{ items: LibraryFile[] }>(ask("PATCH", "", options, { body }))).items;
+    },
     delete: async (file: FileRef, options?: Revised) => void (await ask("DELETE", file, options)),
   };
 }

@@ -116,6 +116,11 @@ export function mayDescribe(caller: Principal, compiled: CompiledOrb): boolean {
   return schemasWithFiles(compiled).some((schema) => mayInAll(caller, "update", schema));
 }
 
+/** Returns whether the caller may change the descriptions of all files. */
+export function mayDescribeAll(caller: Principal, compiled: CompiledOrb): boolean {
+  return schemasWithFiles(compiled).every((schema) => mayInAll(caller, "update", schema));
+}
+
 /** Returns whether the caller may see an entry that refers to a file, in the library. */
 export function mayBrowseUse(caller: Principal, compiled: CompiledOrb, use: FileUse): boolean {
   const schema = schemaOf(compiled, use);

@@ -10,9 +10,10 @@ import { toBase64 } from "../kernel/base64.ts";
 import { createFileStream } from "../store/broker/index.ts";
 import { READ_BYTES, SMALL_BYTES } from "../store/budget.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
-import { pagesOf } from "../store/pages.ts";
+import { pagesOf, untilWritten } from "../store/pages.ts";
 import { type Home, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
+import { type Asset, readTags, registerTags, shownTags } from "./assets/index.ts";
 import { completedIn, storedFiles } from "./attach.ts";
 import { contentOf } from "./download.ts";
 import { newRecord, storeCheck } from "./keep.ts";
@@ -104,12 +105,29 @@ async function* linesOf(
   const file = {
     ...described,
     ...(image === undefined ? {} : { image }),
-    ...(asset === undefined ? {} : { asset }),
+    ...(asset === undefined ? {} : { asset: await exportedAsset(deps, orb, asset) }),
     ...(last === undefined ? {} : { last: { type: last.type, schema: last.schema } }),
   };
   yield { kind: "file", file };
   for await (const data of contentOf(deps, orb, record, { start: 0, end: size }))
     yield { kind: "content", data: toBase64(data) };
+}
+
+/** Returns a description with the names of its tags, as exports have it. */
+async function exportedAsset(deps: Deps, orb: string, { tags, ...asset }: Asset): Promise<Asset> {
+  if (tags === undefined) return asset;
+  const { names } = await readTags(deps, orb);
+  return { ...asset, tags: shownTags(names, tags) };
+}
+
+/** Returns a description of an export with the ids of its tags. Stores those that the application does not have. */
+async function importedAsset(deps: Deps, orb: string, { tags, ...asset }: Asset): Promise<Asset> {
+  if (tags === undefined) return asset;
+  return untilWritten(async () => {
+    const { ids, message } = registerTags(deps, orb, await readTags(deps, orb), tags);
+    if (message.length > 0) await deps.store.batch(streams.orb(orb), message);
+    return { ...asset, tags: ids };
+  });
 }
 
 /** Returns the ids of the files in the values of an entry. */
@@ -159,7 +177,7 @@ export async function importFile(
     ...newRecord(deps, file, object, head),
     ...{ at, entries },
     ...(image === undefined ? {} : { image }),
-    ...(asset === undefined ? {} : { asset }),
+    ...(asset === undefined ? {} : { asset: await importedAsset(deps, orb, asset) }),
     ...(last === undefined ? {} : { last }),
   };
   const isKept = asset !== undefined || entries.length > 0;

@@ -7,7 +7,15 @@ import { requireWhole } from "../definition/stored/index.ts";
 import type { Deps } from "../deps.ts";
 import { type OrbContext, schemaOf } from "../entry/model/index.ts";
 import { mayBrowseFile, mayDescribe, mayDescribeFile, mayInAll } from "../files/access.ts";
-import { type AssetChange, assetRevision, fileChange, nextAsset, textIn } from "../files/assets/index.ts";
+import {
+  type AssetChange,
+  assetRevision,
+  fileChange,
+  nextAsset,
+  readTags,
+  registerTags,
+  textIn,
+} from "../files/assets/index.ts";
 import { safeName } from "../files/content-type.ts";
 import { type FileRecord, readRecord, recordMessages } from "../files/record.ts";
 import { eraseMessages, removeContents } from "../files/release.ts";
@@ -16,6 +24,7 @@ import { retry } from "../kernel/retry.ts";
 import { counted } from "../quotas/write.ts";
 import { ON_CONFLICT } from "../store/pages.ts";
 import { streams } from "../store/subjects.ts";
+import type { Append } from "../store/types.ts";
 import { requireBrowse } from "./list.ts";
 import { type FileUser, seenUses, usersOf } from "./uses.ts";
 import { type FileView, fileView } from "./view.ts";
@@ -57,8 +66,9 @@ export async function describeFile(
 ): Promise<FileDetail> {
   const caller = requireBrowse(actor, context);
   const { record } = await seenFile(deps, caller, context, id);
+  const { names } = await readTags(deps, context.orb);
   const users = await usersOf(deps, context, record, seenUses(caller, context, record));
-  return { ...fileView(context.orb, record), usedIn: users.map(({ user }) => user) };
+  return { ...fileView(context.orb, record, names), usedIn: users.map(({ user }) => user) };
 }
 
 /** Throws 401 or 403 if the caller may change no file of the library. */
@@ -102,6 +112,12 @@ export function changing<T>(
   return counted(deps, actor, orb, () => retry({ ...ON_CONFLICT, failed: writeConflict }, change));
 }
 
+/** Returns the messages that store a new version of a record, expecting the one that was read. */
+export function storeMessages(orb: string, record: FileRecord, seq: number, ttl?: number): Append[] {
+  const [content, described] = recordMessages(orb, record, ttl);
+  return [content, { ...described, expect: { seq } }];
+}
+
 /**
  * Stores a new version of a record, expecting the one that was read.
  * @param ttl seconds until the file expires; by default it stays until it is deleted
@@ -113,8 +129,7 @@ export async function storeRecord(
   seq: number,
   ttl?: number,
 ): Promise<void> {
-  const [content, described] = recordMessages(orb, record, ttl);
-  await deps.store.batch(streams.orb(orb), [content, { ...described, expect: { seq } }]);
+  await deps.store.batch(streams.orb(orb), storeMessages(orb, record, seq, ttl));
 }
 
 /**
@@ -177,13 +192,16 @@ export async function updateFile(
     const isImage = record.image !== undefined;
     const change = fileChange(patch, record.asset, compiled.languages, isImage);
     await checkPublished(deps, actor, context, record, change.asset);
+    const { tags: named } = change.asset;
+    const tags = registerTags(deps, orb, await readTags(deps, orb), named ?? []);
+    const asset = named === undefined ? change.asset : { ...change.asset, tags: tags.ids };
     const next: FileRecord = {
       ...record,
       ...(change.name === undefined ? {} : { name: safeName(change.name) }),
-      asset: nextAsset(record.asset, change.asset, stampOf(deps, actor)),
+      asset: nextAsset(record.asset, asset, stampOf(deps, actor)),
     };
-    await storeRecord(deps, orb, next, seq);
-    return fileView(orb, next);
+    await deps.store.batch(streams.orb(orb), [...tags.message, ...storeMessages(orb, next, seq)]);
+    return fileView(orb, next, tags.names);
   });
 }
 

@@ -7,6 +7,7 @@ import type { Deps } from "../deps.ts";
 import { messagesInOrder } from "../entry/index/index.ts";
 import type { OrbContext } from "../entry/model/index.ts";
 import { mayBrowse, mayBrowseFile, requireFiles } from "../files/access.ts";
+import { readTags, shownTags, type TagNames } from "../files/assets/index.ts";
 import { accepts } from "../files/content-type.ts";
 import type { FileRecord } from "../files/record.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
@@ -56,23 +57,27 @@ export function requireBrowse(actor: Actor, { orb, compiled }: OrbContext): Prin
 
 const folded = (text: string) => text.normalize("NFKC").toLowerCase();
 
-function wordsOf(record: FileRecord): string {
+function wordsOf(record: FileRecord, tags: readonly string[]): string {
   const { id, name, type, asset } = record;
-  const { alt = {}, caption = {}, tags = [] } = asset ?? {};
+  const { alt = {}, caption = {} } = asset ?? {};
   return folded([id, name, type, ...Object.values(alt), ...Object.values(caption), ...tags].join("\n"));
 }
 
 /** Returns a function that tells whether a file is one of those that a filter names. */
-function matching({ search = "", type, tag, only }: FileFilter): (record: FileRecord) => boolean {
+function matching(
+  { search = "", type, tag, only }: FileFilter,
+  names: TagNames,
+): (record: FileRecord) => boolean {
   const words = folded(search).split(/\s+/).filter(Boolean);
   return (record) => {
     const { asset } = record;
     if ((asset?.replacedBy !== undefined) !== (only === "replaced")) return false;
     if (only === "unused" && record.entries.length > 0) return false;
     if (type !== undefined && !accepts([type], record.type)) return false;
-    if (tag !== undefined && asset?.tags?.includes(tag) !== true) return false;
+    const tags = shownTags(names, asset?.tags);
+    if (tag !== undefined && !tags.includes(tag)) return false;
     if (words.length === 0) return true;
-    const text = wordsOf(record);
+    const text = wordsOf(record, tags);
     return words.every((word) => text.includes(word));
   };
 }
@@ -87,7 +92,8 @@ export async function listFiles(
   const caller = requireBrowse(actor, context);
   const { orb, compiled } = context;
   const records = fileSubjects.records(orb);
-  const isWanted = matching(filter);
+  const { names } = await readTags(deps, orb);
+  const isWanted = matching(filter, names);
   const newest = async () => {
     const last = await nullIfMissing(deps.store.get(streams.orb(orb), records));
     return last === null ? undefined : { seq: last.seq + 1, density: 0 };
@@ -104,7 +110,7 @@ export async function listFiles(
       // An empty message marks a file that was removed.
       const record = message.size === 0 ? undefined : message.json<FileRecord>();
       if (record !== undefined && mayBrowseFile(caller, compiled, record) && isWanted(record))
-        items.push(fileView(orb, record));
+        items.push(fileView(orb, record, names));
       if (items.length === limit || read === MOST_READ || bytes >= MOST_BYTES)
         return { items, next: message.seq };
     }

@@ -6,7 +6,7 @@ import type { Deps } from "../deps.ts";
 import { type BatchItem, writeBatch } from "../entry/index.ts";
 import { hasDraft, type OrbContext, storedInput } from "../entry/model/index.ts";
 
-import { nextAsset } from "../files/assets/index.ts";
+import { nextAsset, readTags } from "../files/assets/index.ts";
 import { type FileRecord, isFileValue, readRecord, UNUSED_SECONDS } from "../files/record.ts";
 import { AppError, invalid } from "../kernel/errors.ts";
 import { retry } from "../kernel/retry.ts";
@@ -135,9 +135,10 @@ export async function replaceFile(
     known = await markReplaced(deps, actor, context, { id, by, seen });
   }
   const { record: file } = await changeableFile(deps, actor, context, { id: by });
+  const { names } = await readTags(deps, context.orb);
   const changed = all.filter(isChangeable);
   return {
-    file: fileView(context.orb, file),
+    file: fileView(context.orb, file, names),
     changed: changed.map(({ user }) => user),
     left: all
       .filter((found) => found.user.live && !(changed.includes(found) && isPublished(found)))

@@ -1,5 +1,5 @@
 /** The view of a file in the library of an application. */
-import { type Asset, assetRevision, type Texts } from "../files/assets/index.ts";
+import { type Asset, assetRevision, shownTags, type TagNames, type Texts } from "../files/assets/index.ts";
 import { type FileRecord, fileUrl, type ImageFacts } from "../files/record.ts";
 import type { Crop, Focal } from "../images/variant.ts";
 
@@ -35,15 +35,16 @@ const withoutRealm = (account: string) => account.slice(account.indexOf("/") + 1
 
 const NOTHING: Partial<Asset> = {};
 
-export function fileView(orb: string, record: FileRecord): FileView {
+/** @param names of the tags of the application */
+export function fileView(orb: string, record: FileRecord, names: TagNames): FileView {
   const { id, name, type, size, sha256, at, by, image, entries, asset } = record;
-  const { alt = {}, caption = {}, tags = [], focal = null, crop = null, replacedBy } = asset ?? NOTHING;
+  const { alt = {}, caption = {}, tags, focal = null, crop = null, replacedBy } = asset ?? NOTHING;
   return {
     ...{ id, url: fileUrl(orb, record), name, type, size, sha256 },
     ...image,
     ...{ createdAt: at, createdBy: withoutRealm(by), revision: assetRevision(asset) },
     ...{ kept: asset !== undefined, uses: entries.length },
-    ...{ alt, caption, tags, focal, crop },
+    ...{ alt, caption, tags: shownTags(names, tags), focal, crop },
     ...(replacedBy === undefined ? {} : { replacedBy }),
   };
 }

@@ -32,6 +32,8 @@ export const fileSubjects = {
   /** The record of a file: its properties, who uploaded it, and which entries use it. */
   record: (orb: string, id: string) => `${inOrb(orb, "_file")}.${token(id, "file")}`,
   records: (orb: string) => `${inOrb(orb, "_file")}.*`,
+  /** The names of the tags of all files. */
+  tags: (orb: string) => `${inOrb(orb, "_tags")}.names`,
   /** Marks that a file has the content with this hash. */
   content: (orb: string, sha256: string, id: string) =>
     `${inOrb(orb, "_blob")}.${token(sha256, "file")}.${token(id, "file")}`,

@@ -119,7 +119,7 @@ test("files are uploaded, described, cropped and found again", async () => {
   await tile(page, "dusk.png").waitFor();
   await page.getByLabel("Tags").getByRole("button", { name: "morning" }).click();
   await tile(page, "dusk.png").waitFor({ state: "detached" });
-  await button(page, /Show all tags/).click();
+  await page.getByLabel("Tag", { exact: true }).selectOption("All tags");
   await tile(page, "dusk.png").waitFor();
   await page.getByLabel("Type").selectOption("audio/*");
   await page.getByText("No file matches").waitFor();
@@ -194,6 +194,54 @@ test("a file is replaced in all entries, and an unused one is deleted", async ()
   await said(page, "spare.png is deleted.");
   await tile(page, "spare.png").waitFor({ state: "detached" });
   expect(await stored("spare")).toBeUndefined();
+});
+
+test("several files get a tag, which is renamed and removed everywhere, and unused ones are deleted", async () => {
+  await seed();
+  const page = await console.open(MEDIA);
+  await upload(page, await image("bulk-a.png"), await image("bulk-b.png"), await image("bulk-c.png"));
+  const tags = async (name: string) => (await stored(name)).tags;
+  await page.getByRole("checkbox", { name: "Select bulk-a.png" }).check();
+  await page.getByRole("checkbox", { name: "Select bulk-b.png" }).check();
+  const bar = page.getByRole("toolbar", { name: "Selected files" });
+  await bar.getByText("2 selected").waitFor();
+  await inspect(page, "media-selection");
+  await bar.getByLabel("Tag", { exact: true }).fill("backstage");
+  await page.keyboard.press("Enter");
+  await said(page, "2 files are changed.");
+  await bar.waitFor({ state: "detached" });
+  expect([await tags("bulk-a"), await tags("bulk-b")]).toEqual([["backstage"], ["backstage"]]);
+
+  await button(page, "Manage tags").click();
+  await dialog(page).getByLabel("backstage", { exact: true }).fill("behind");
+  await page.keyboard.press("Enter");
+  await said(page, "All files with backstage have behind now.");
+  await dialog(page).getByLabel("behind", { exact: true }).waitFor();
+  await inspect(page, "media-tags");
+  expect(await tags("bulk-a")).toEqual(["behind"]);
+  await page.keyboard.press("Escape");
+  await dialog(page).waitFor({ state: "detached" });
+  await page.getByLabel("Tag", { exact: true }).selectOption("behind");
+  await tile(page, "bulk-c.png").waitFor({ state: "detached" });
+  await button(page, "Manage tags").click();
+  await button(page, "Remove behind").click();
+  const question = page.getByRole("dialog", { name: "Remove behind from all files?" });
+  await question.getByRole("button", { name: "Remove tag" }).click();
+  await said(page, "No file has behind now.");
+  expect(await tags("bulk-b")).toEqual([]);
+  await page.keyboard.press("Escape");
+
+  await page.getByLabel("Tag", { exact: true }).selectOption("All tags");
+  for (const name of ["bulk-a", "bulk-b"])
+    await page.getByRole("checkbox", { name: `Select ${name}.png` }).check();
+  const { id } = await stored("bulk-a");
+  await console.seedEntry("reel", { module: "content", values: { name: "Bulk", picture: { file: id } } });
+  await bar.getByRole("button", { name: "Delete file" }).click();
+  await dialog(page).getByRole("button", { name: "Delete 2 files" }).click();
+  await said(page, "1 file is deleted.");
+  await said(page, "1 file stays");
+  await tile(page, "bulk-b.png").waitFor({ state: "detached" });
+  await tile(page, "bulk-a.png").waitFor();
 });
 
 test("dropped and pasted files are uploaded, on a phone and from right to left too", async () => {

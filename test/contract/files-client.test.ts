@@ -105,21 +105,53 @@ test("removes what is stored of an upload that the caller aborts", async () => {
   await expect.poll(async () => (await fetch(paths[0] ?? "", { method: "HEAD", headers })).status).toBe(404);
 });
 
+/** Runs the command `orb`, and returns what it prints. */
+async function orb(...args: string[]): Promise<string> {
+  const main = fileURLToPath(new URL("../../scripts/cli/orb.ts", import.meta.url));
+  const env = { ...process.env, ORB_TOKEN: token, ORB_URL: platform.origin };
+  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env });
+  return stdout.trim();
+}
+
 test("uploads, shares and downloads with the command", async () => {
   const path = join(folder, "large.bin");
   writeFileSync(path, LARGE);
-  const orb = async (...args: string[]) => {
-    const main = fileURLToPath(new URL("../../scripts/cli/orb.ts", import.meta.url));
-    const env = { ...process.env, ORB_TOKEN: token, ORB_URL: platform.origin };
-    const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], {
-      env,
-    });
-    return stdout.trim();
-  };
   const id = await orb("files", "upload", "album", path);
   await orb("files", "download", "album", id, "--out", join(folder, "back.bin"));
   expect(hashOf(readFileSync(join(folder, "back.bin")))).toBe(hashOf(LARGE));
   const link = await fetch(await orb("files", "link", "album", id, "--seconds", "60"));
   expect(link.headers.get("content-disposition")).toContain("large.bin");
   await link.body?.cancel();
+});
+
+test("lists, describes, tags, replaces and deletes files with the command", async () => {
+  const upload = async (text: string, name: string) => (await files.upload(new Blob([text]), { name })).id;
+  const [old, spare] = [await upload("old words", "old.txt"), await upload("spare words", "spare.txt")];
+  const json = async (...args: string[]) => JSON.parse(await orb("files", ...args, "--json"));
+  const texts = ["--alt", "en=Two = words", "--caption", "en=A text"];
+  expect(await json("describe", "album", old, ...texts, "--name", "words.txt")).toMatchObject({
+    ...{ name: "words.txt", alt: { en: "Two = words" }, caption: { en: "A text" } },
+  });
+  expect(await json("describe", "album", old, "--alt", "en=")).toMatchObject({ alt: {}, revision: 3 });
+  await expect(orb("files", "describe", "album", old, "--focal", "1")).rejects.toThrow("--focal must be");
+  await expect(orb("files", "list", "album", "--tag", "a", "--tag", "b")).rejects.toThrow("given only once");
+  const both = await json("tag", "album", old, spare, "--add", "paper", "--add", "old");
+  expect(both).toMatchObject([{ tags: ["paper", "old"] }, { tags: ["paper", "old"] }]);
+  expect(await json("rename-tag", "album", "old", "very old")).toContain("very old");
+  expect(await json("remove-tag", "album", "very old")).toEqual(["paper"]);
+  expect(await json("tags", "album")).toEqual(["paper"]);
+  const listed = await json("list", "album", "--tag", "paper", "--search", "words");
+  expect(listed).toMatchObject([{ id: old, tags: ["paper"] }]);
+
+  const made = await as("POST", "/api/album/pictures/picture", { values: { image: { file: old } } });
+  expect(made.status).toBe(201);
+  const path = join(folder, "new.txt");
+  writeFileSync(path, "new words");
+  const replaced = await json("replace", "album", old, "--file", path);
+  expect(replaced).toMatchObject({ file: { name: "new.txt", uses: 1 }, changed: [{ id: made.body.id }] });
+  expect(await orb("files", "delete", "album", "--unused")).toContain(spare);
+  expect((await files.get(spare)).id).toBe(spare);
+  expect(await json("delete", "album", "--unused", "--yes")).toContain(spare);
+  await expect(files.get(spare)).rejects.toThrow();
+  await expect(orb("files", "delete", "album", replaced.file.id)).rejects.toThrow("file_in_use");
 });

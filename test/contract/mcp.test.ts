@@ -9,6 +9,7 @@ import { beforeAll, describe, expect, test } from "vitest";
 import { adminToken, call, user } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
 import { conformance } from "../support/conformance.ts";
+import { picture, png, RED } from "../support/images.ts";
 import { npmEnvironment } from "../support/node-tools.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { createToken, scope } from "../support/tokens.ts";
@@ -444,4 +445,33 @@ test("writes entries with files by the ids of the files", async () => {
     values: { image: { file: id, url, type: "text/plain", size: 5, name: "a.txt" } },
   });
   expect(await draft("missing")).toMatchObject({ failed: true, text: expect.stringContaining("/image") });
+});
+
+test("lists files, looks at an image and describes it", async () => {
+  const schemas = [{ id: "photo", fields: [{ name: "image", type: "file" }] }];
+  const body = { id: "gallery", modules: [{ id: "works", type: "CONTENT", schemas }] };
+  await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body });
+  const sent = await fetch(`${platform.origin}/api/gallery/files?name=red.png`, {
+    method: "POST",
+    headers: { authorization: `Bearer ${admin}` },
+    body: await png(picture(40, 20, RED, [255, 0, 0, 255])),
+  });
+  const { id } = (await sent.json()) as { id: string };
+  for (const path of ["/api/gallery/mcp", "/api/mcp"]) {
+    await using curator = await agent(path, admin);
+    const place = path === "/api/mcp" ? { orb: "gallery" } : {};
+    const { content } = await curator.client.callTool({ name: "get_file", arguments: { ...place, id } });
+    const [text, image] = content;
+    if (text?.type !== "text" || image?.type !== "image") throw new Error(JSON.stringify(content));
+    const { revision } = JSON.parse(text.text) as { revision: number };
+    const header = Buffer.from(image.data, "base64").toString("latin1");
+    expect(header).toContain(image.mimeType === "image/webp" ? "WEBP" : "PNG");
+    const change = { ...place, id, revision, alt: { en: `Red for ${path}` }, tags: ["plain"] };
+    expect(parsed(await curator.use("describe_file", change))).toMatchObject({ alt: change.alt });
+    expect(await curator.use("describe_file", change)).toMatchObject({ failed: true });
+    const found = parsed(await curator.use("list_files", { ...place, search: path, tag: "plain" }));
+    expect(found).toMatchObject({ items: [{ id, uses: 0 }], tags: ["plain"] });
+  }
+  await using visitor = await agent("/api/gallery/mcp");
+  expect(await visitor.use("list_files", {})).toMatchObject({ failed: true });
 });

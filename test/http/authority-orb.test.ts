@@ -255,6 +255,14 @@ async function uploaded({ orb }: Place, by: string): Promise<string> {
   return body.id;
 }
 
+/** Uploads a file with a tag of its own. @returns the tag */
+async function tagged(at: Place, by: string): Promise<string> {
+  const id = await uploaded(at, by);
+  const { status } = await as("PATCH", `/api/${at.orb}/files/${id}`, json({ tags: [id] }), by);
+  expect(status).toBe(200);
+  return id;
+}
+
 /** The requests to a change set. */
 const ofSet = (route: string, refused: Refusals): Record<string, Rows> =>
   Object.fromEntries(
@@ -479,6 +487,15 @@ const ROUTES: Record<string, Rows> = {
     const path = `/api/${at.orb}/files/${await uploaded(at, at.owner.token)}`;
     return [{ by: at.owner.token, path, body: json({ tags: ["late"] }), refused: byOwner(at, 404) }];
   },
+  "PATCH /api/{orbId}/files": async (at) => {
+    const body = json({ files: [await uploaded(at, at.owner.token)], add: ["late"] });
+    return [{ by: at.owner.token, path: `/api/${at.orb}/files`, body, refused: byOwner(at, 404) }];
+  },
+  // The recreated orb does not have the tag.
+  "PATCH /api/{orbId}/files/tags": async (at) => {
+    const body = json({ from: await tagged(at, at.owner.token), to: "late" });
+    return [{ by: at.owner.token, path: `/api/${at.orb}/files/tags`, body, refused: byOwner(at, 404) }];
+  },
   "POST /api/{orbId}/files/{fileId}/replace": async (at) => {
     const path = `/api/${at.orb}/files/${await uploaded(at, at.owner.token)}/replace`;
     const body = json({ by: await uploaded(at, at.owner.token) });
@@ -487,6 +504,14 @@ const ROUTES: Record<string, Rows> = {
   "PATCH /api/admin/orbs/{orbId}/files/{fileId}": async (at) => {
     const path = `/api/admin/orbs/${at.orb}/files/${await uploaded(at, token)}`;
     return [{ by: token, path, body: json({ tags: ["late"] }), refused: IN_ANOTHER_ORB }];
+  },
+  "PATCH /api/admin/orbs/{orbId}/files": async (at) => {
+    const body = json({ files: [await uploaded(at, token)], add: ["late"] });
+    return [{ by: token, path: `/api/admin/orbs/${at.orb}/files`, body, refused: IN_ANOTHER_ORB }];
+  },
+  "PATCH /api/admin/orbs/{orbId}/files/tags": async (at) => {
+    const body = json({ from: await tagged(at, token), to: "late" });
+    return [{ by: token, path: `/api/admin/orbs/${at.orb}/files/tags`, body, refused: IN_ANOTHER_ORB }];
   },
   "POST /api/admin/orbs/{orbId}/files/{fileId}/replace": async (at) => {
     const path = `/api/admin/orbs/${at.orb}/files/${await uploaded(at, token)}/replace`;

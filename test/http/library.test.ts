@@ -448,6 +448,82 @@ describe("deletion", () => {
   });
 });
 
+describe("tags", () => {
+  const tag = (body: object, by = editor) => as("PATCH", files, body, by);
+  const tagged = async (...names: string[][]) => {
+    const ids: string[] = [];
+    for (const tags of names) {
+      const id = await upload(await image());
+      expect((await patch(id, { tags })).status).toBe(200);
+      ids.push(id);
+    }
+    return ids;
+  };
+
+  test("are added to several files and removed from them, or nothing changes", async () => {
+    const [one = "", other = ""] = await tagged(["tag-a", "tag-b"], ["tag-b"]);
+    const bare = await upload(await image());
+    const { status, body } = await tag({ files: [one, other, bare], add: ["tag-c"], remove: ["tag-b"] });
+    expect(status, JSON.stringify(body)).toBe(200);
+    expect(body.items).toMatchObject([
+      { id: one, tags: ["tag-a", "tag-c"], revision: 3 },
+      { id: other, tags: ["tag-c"] },
+      { id: bare, tags: ["tag-c"], kept: true },
+    ]);
+    expect([...(await listed("&tag=tag-c"))].sort()).toEqual([one, other, bare].sort());
+    expect(await listed("&search=tag-b")).toEqual([]);
+    const hidden = await upload(await image(), "private.png", visitor);
+    for (const [files, wanted] of [
+      [[one, "no-such-file"], 404],
+      [[one, hidden], 404],
+      [[], 422],
+    ] as const)
+      expect((await tag({ files, add: ["tag-d"] })).status).toBe(wanted);
+    const full = Array.from({ length: 19 }, (_, at) => `full-${at}`);
+    expect((await patch(other, { tags: full })).status).toBe(200);
+    const over = await tag({ files: [one, other], add: ["tag-d", "tag-e"] });
+    expect(over.body.errors).toMatchObject([{ path: "/files/1", code: "too_many" }]);
+    expect(await listed("&tag=tag-d")).toEqual([]);
+    for (const wrong of [{ add: [] }, { add: [" "] }, { add: ["x"], remove: ["x"] }, { add: ["x"], more: 1 }])
+      expect((await tag({ files: [one], ...wrong })).status, JSON.stringify(wrong)).toBe(422);
+    expect((await tag({ files: [one], add: ["x"] }, visitor)).status).toBe(403);
+  });
+
+  test("are renamed, joined and removed in all files at once, by callers who may change all files", async () => {
+    const [one = "", other = ""] = await tagged(["old-name", "rest"], ["new-name"]);
+    const rename = (from: string, to: string | null) => as("PATCH", `${managed}/tags`, { from, to });
+    const tags = async (by = editor) => (await as("GET", `${files}/tags`, undefined, by)).body.tags;
+    const revisionOf = async (id: string) => (await describeOf(id)).body.revision;
+    const before = await revisionOf(one);
+    const renamed = await rename("old-name", " next-name ");
+    expect(renamed.body.tags).toEqual(expect.arrayContaining(["next-name", "new-name"]));
+    expect(renamed.body.tags).not.toContain("old-name");
+    expect((await describeOf(one)).body.tags).toEqual(["next-name", "rest"]);
+    expect(await revisionOf(one)).toBe(before);
+    expect(await listed("&tag=next-name")).toEqual([one]);
+    // The old name is free. A tag that gets it is another one.
+    const [third = ""] = await tagged(["old-name"]);
+    expect(await listed("&tag=old-name")).toEqual([third]);
+    await rename("next-name", "new-name");
+    expect([...(await listed("&tag=new-name"))].sort()).toEqual([one, other].sort());
+    await rename("new-name", null);
+    expect((await describeOf(one)).body.tags).toEqual(["rest"]);
+    expect(await tags()).not.toContain("new-name");
+    // A tag of the same name does not bring back what was removed.
+    await patch(third, { tags: ["new-name"] });
+    expect(await listed("&tag=new-name")).toEqual([third]);
+
+    expect((await rename("no-such-tag", "x")).body.code).toBe("tag_not_found");
+    expect((await rename("rest", " ")).body.errors).toMatchObject([{ path: "/to", code: "format" }]);
+    const refused = await as("PATCH", `${files}/tags`, { from: "rest", to: "x" }, editor);
+    expect(refused.body.code).toBe("file_in_other_entries");
+    expect((await as("GET", `${files}/tags`, undefined, visitor)).status).toBe(403);
+    expect((await send(`${files}/tags`, "")).status).toBe(401);
+    const wrong = await send(`${files}/tags`, editor, { method: "DELETE" });
+    expect([wrong.status, wrong.headers.get("allow")]).toEqual([405, "GET, HEAD, PATCH"]);
+  });
+});
+
 test("the purge of an entry shows its described file to no others", async () => {
   const id = await upload(await image(), "payslip.png", visitor);
   const made = await as("POST", `/api/${ORB}/news/note`, { values: { paper: { file: id } } }, visitor);
@@ -467,7 +543,6 @@ test("an export and its import keep the descriptions, and kept files that no ent
   const id = await upload(await image(), "exported.png");
   const change = { alt: { en: "Exported" }, crop: { x: 0, y: 0, w: 0.5, h: 0.5 }, tags: ["out"] };
   expect((await patch(id, change)).status).toBe(200);
-  const before = (await as("GET", `${managed}?search=exported`)).body.items;
   // Files that only older revisions have, which an export leaves out.
   const older = await upload(await image(), "older.png");
   expect((await patch(older, { alt: { en: "Older" } })).status).toBe(200);
@@ -484,7 +559,11 @@ test("an export and its import keep the descriptions, and kept files that no ent
     visitor,
   );
   expect(paper.status).toBe(200);
+  expect((await as("PATCH", `${managed}/tags`, { from: "out", to: "outside" })).status).toBe(200);
+  const before = (await as("GET", `${managed}?search=exported`)).body.items;
+  expect(before).toMatchObject([{ tags: ["outside"] }]);
   const lines = await (await send(`/api/admin/orbs/${ORB}/export`, token)).text();
+  expect(lines).toContain('"tags":["outside"]');
   expect((await as("DELETE", `/api/admin/orbs/${ORB}`)).status).toBe(204);
   const imported = await send("/api/admin/orbs/import", token, {
     method: "POST",

@@ -1,12 +1,14 @@
 /** The library of files in the broker: races of changes, deletions and entries, and what a list costs. */
 import { expect, it } from "vitest";
 import { createEntry } from "../../shared/entry/index.ts";
+import { ASSET_LIMITS, readTags, tagsMessage } from "../../shared/files/assets/index.ts";
 import { readRecord } from "../../shared/files/record.ts";
 import { uploadFile } from "../../shared/files/upload.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { deleteFile, describeFile, updateFile } from "../../shared/media/describe.ts";
 import { listFiles } from "../../shared/media/list.ts";
 import { replaceFile } from "../../shared/media/replace.ts";
+import { changeTag, listTags, tagFiles } from "../../shared/media/tags.ts";
 import { fileSubjects } from "../../shared/store/file-subjects.ts";
 import { streams } from "../../shared/store/subjects.ts";
 import type { Store } from "../../shared/store/types.ts";
@@ -74,6 +76,35 @@ it("merges two changes of the same moment, and lets only one of two with If-Matc
   const refused = outcomes.filter((one) => one instanceof AppError);
   expect(refused).toMatchObject([{ code: "revision_mismatch" }]);
   expect((await describeFile(deps, ann, live, id)).revision).toBe(4);
+});
+
+it("gives a new tag one id, and keeps all tags, although several changes bring new ones at once", async () => {
+  const files = await Promise.all(Array.from({ length: 6 }, () => upload()));
+  await Promise.all([
+    ...files.map((id, at) => updateFile(deps, ann, live, { id }, { tags: ["race", `race-${at}`] })),
+    tagFiles(deps, ann, live, { files: [await upload()], add: ["race", "race-several"], remove: [] }),
+  ]);
+  expect((await listTags(deps, ann, live)).filter((tag) => tag.startsWith("race"))).toHaveLength(8);
+  // A rename of the same moment counts for a file in whichever order the two are written.
+  const [id = ""] = files;
+  await Promise.all([
+    changeTag(deps, ann, live, { from: "race", to: "raced" }),
+    updateFile(deps, ann, live, { id }, { alt: { en: "words" } }),
+  ]);
+  const { items } = await listFiles(deps, ann, live, { limit: 100, tag: "raced" });
+  expect(items).toHaveLength(7);
+  expect(await describeFile(deps, ann, live, id)).toMatchObject({ alt: { en: "words" } });
+});
+
+it("refuses new tags beyond the limit, and stores nothing then", async () => {
+  const names = new Map(Array.from({ length: ASSET_LIMITS.allTags }, (_, at) => [`~${at}`, `many-${at}`]));
+  const { seq } = await readTags(deps, live.orb);
+  await store.batch(streams.orb(live.orb), [tagsMessage(live.orb, names, seq)]);
+  const id = await upload();
+  await updateFile(deps, ann, live, { id }, { tags: ["many-1"] });
+  const more = updateFile(deps, ann, live, { id }, { tags: ["one more"], alt: { en: "words" } });
+  expect(await failureOf(more)).toMatchObject({ errors: [{ path: "/tags", code: "too_many" }] });
+  expect(await describeFile(deps, ann, live, id)).toMatchObject({ tags: ["many-1"], alt: {} });
 });
 
 it("does not delete a file that an entry begins to use at the same time", async () => {

@@ -8,6 +8,7 @@ import {
   type LibraryFileDetail,
   type ListFilesOptions,
   type ReplacedFile,
+  type TagChange,
   type UploadedFile,
 } from "../../../shared/client/files.ts";
 import { isProblem } from "../../../shared/client/problem.ts";
@@ -69,6 +70,19 @@ export const updateFile = (
 
 export const replaceFile = (place: FilesPlace, id: string, by: string): Promise<ReplacedFile> =>
   asked(libraryOf(place).replace(id, by));
+
+export const listTags = (place: FilesPlace, signal: AbortSignal): Promise<string[]> =>
+  asked(libraryOf(place).tags({ signal }));
+
+/** @param to null removes the tag from all files */
+export const changeTag = (place: FilesPlace, from: string, to: string | null): Promise<string[]> =>
+  asked(libraryOf(place).changeTag(from, to));
+
+export const tagFiles = (
+  place: FilesPlace,
+  ids: readonly string[],
+  change: TagChange,
+): Promise<LibraryFile[]> => asked(libraryOf(place).tag(ids, change));
 
 export const deleteFile = (place: FilesPlace, id: string): Promise<void> =>
   asked(libraryOf(place).delete(id));

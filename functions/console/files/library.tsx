@@ -1,7 +1,13 @@
 /** The list of a library of files: its filters and its grid. The page of the library and the picker show it. */
 import type { ComponentChildren } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { type FilesPlace, type LibraryFile, type ListFilesOptions, listFiles } from "../api/files.ts";
+import {
+  type FilesPlace,
+  type LibraryFile,
+  type ListFilesOptions,
+  listFiles,
+  listTags,
+} from "../api/files.ts";
 import type { FieldModel } from "../model/orb.ts";
 import { type Loaded, useLoad } from "../state/load.ts";
 import { LOCALE, type TextKey, t } from "../texts/t.ts";
@@ -52,6 +58,10 @@ export function useLibrary(place: FilesPlace, filter: LibraryFilter, cursor: str
   );
 }
 
+/** Loads the tags of all files. */
+export const useTags = (place: FilesPlace) =>
+  useLoad(filesKey(place.orb, "tags"), (signal) => listTags(place, signal));
+
 const sizes = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
 
 /** Returns a number of bytes as people read it: `1.5 MB`. */
@@ -79,11 +89,34 @@ export function FilePicture({ file }: { file: LibraryFile }) {
   );
 }
 
-function Tile({ file, onOpen }: { file: LibraryFile; onOpen: (file: LibraryFile) => void }) {
+/** The files that the user has selected, by id. */
+export type Selected = ReadonlyMap<string, LibraryFile>;
+
+function Tile({
+  file,
+  onOpen,
+  selected,
+  onSelect,
+}: {
+  file: LibraryFile;
+  onOpen: (file: LibraryFile) => void;
+  selected: boolean;
+  onSelect: ((file: LibraryFile) => void) | undefined;
+}) {
   const { name, size, width, height, uses, alt } = file;
   const pixels = width === undefined || height === undefined ? "" : ` · ${width} × ${height}`;
   return (
-    <li>
+    <li class={`media-item ${selected ? "selected" : ""}`}>
+      {onSelect === undefined ? null : (
+        <label class="media-check">
+          <input
+            type="checkbox"
+            aria-label={t("media.select", { name })}
+            checked={selected}
+            onChange={() => onSelect(file)}
+          />
+        </label>
+      )}
       <button type="button" class="media-tile" onClick={() => onOpen(file)}>
         <FilePicture file={file} />
         <span class="media-name" dir="auto">
@@ -113,13 +146,45 @@ const TYPES: Readonly<Record<string, TextKey>> = {
   "text/*": "media.typeText",
 };
 
+/** Chooses a tag of all files. Shows nothing if there is none. */
+function TagFilter({
+  place,
+  filter,
+  onChange,
+}: {
+  place: FilesPlace;
+  filter: LibraryFilter;
+  onChange: (filter: LibraryFilter) => void;
+}) {
+  const { data = [] } = useTags(place);
+  const { tag } = filter;
+  const tags = tag === "" || data.includes(tag) ? data : [tag, ...data];
+  if (tags.length === 0) return null;
+  return (
+    <select
+      aria-label={t("media.tag")}
+      value={tag}
+      onChange={(event) => onChange({ ...filter, tag: event.currentTarget.value })}
+    >
+      <option value="">{t("media.anyTag")}</option>
+      {tags.map((each) => (
+        <option key={each} value={each}>
+          {each}
+        </option>
+      ))}
+    </select>
+  );
+}
+
 /** The inputs that choose which files the list shows. */
 export function LibraryFilters({
+  place,
   filter,
   onChange,
   types = Object.keys(TYPES),
   picks,
 }: {
+  place: FilesPlace;
   filter: LibraryFilter;
   onChange: (filter: LibraryFilter) => void;
   /** The types to choose from. */
@@ -172,13 +237,7 @@ export function LibraryFilters({
           <option value="replaced">{t("media.onlyReplaced")}</option>
         </select>
       )}
-      {filter.tag === "" ? null : (
-        <button type="button" class="button plain small" onClick={() => onChange({ ...filter, tag: "" })}>
-          <span dir="auto">{filter.tag}</span>
-          <Icon name="x" size={14} />
-          <span class="sr-only">{t("media.anyTag")}</span>
-        </button>
-      )}
+      <TagFilter {...{ place, filter, onChange }} />
     </search>
   );
 }
@@ -222,6 +281,8 @@ export function FileGrid({
   onCursors,
   onOpen,
   empty,
+  selected,
+  onSelect,
 }: {
   files: Loaded<{ items: readonly LibraryFile[]; nextCursor: string | null }>;
   filter: LibraryFilter;
@@ -231,6 +292,9 @@ export function FileGrid({
   onOpen: (file: LibraryFile) => void;
   /** Shown if there are no files at all: says how to add some. */
   empty?: ComponentChildren;
+  selected?: Selected;
+  /** Selects a file, or no longer. Without it, files cannot be selected. */
+  onSelect?: ((file: LibraryFile) => void) | undefined;
 }) {
   const isFiltered = Object.values(filter).some((value) => value !== "");
   return (
@@ -241,7 +305,11 @@ export function FileGrid({
           {items.length > 0 ? (
             <ul class="media-grid" aria-label={t("media.files")}>
               {items.map((file) => (
-                <Tile key={file.id} file={file} onOpen={onOpen} />
+                <Tile
+                  key={file.id}
+                  selected={selected?.has(file.id) === true}
+                  {...{ file, onOpen, onSelect }}
+                />
               ))}
             </ul>
           ) : nextCursor !== null ? (

@@ -38,6 +38,7 @@ export function LibraryPicker({
   return (
     <Dialog title={t("media.pick")} onClose={onClose} wide question>
       <LibraryFilters
+        place={place}
         filter={filter}
         onChange={(next) => {
           setCursors([]);

@@ -2,7 +2,7 @@
 import { useState } from "preact/hooks";
 import { useSearchParams } from "wouter-preact";
 import { isPlatformAdmin, maySome } from "../api/caller.ts";
-import { type FilesPlace, updateFile } from "../api/files.ts";
+import { type FilesPlace, type LibraryFile, updateFile } from "../api/files.ts";
 import { DropZone } from "../files/drop-zone.tsx";
 import {
   ANY_FILE,
@@ -11,6 +11,7 @@ import {
   type LibraryFilter,
   LibraryFilters,
   NO_FILTER,
+  type Selected,
   useLibrary,
 } from "../files/library.tsx";
 import { useUploads } from "../files/uploads.ts";
@@ -22,6 +23,7 @@ import { t } from "../texts/t.ts";
 import { Page } from "../ui/page.tsx";
 import { complain } from "../ui/toast.tsx";
 import { FileDetail } from "./detail.tsx";
+import { Selection } from "./selection.tsx";
 
 /** Uploads files into the library. A described file stays, although no entry refers to it. */
 function Upload({ place }: { place: FilesPlace }) {
@@ -82,12 +84,22 @@ function Library({
     put({ ...next });
   };
   const opened = search.get("file");
+  const [selected, setSelected] = useState<Selected>(new Map());
+  const onSelect = (file: LibraryFile) => {
+    const next = new Map(selected);
+    if (!next.delete(file.id)) next.set(file.id, file);
+    setSelected(next);
+  };
   return (
     <>
       {mayChange ? <Upload place={place} /> : null}
-      <LibraryFilters filter={filter} onChange={onFilter} />
+      <LibraryFilters place={place} filter={filter} onChange={onFilter} />
+      {mayChange ? (
+        <Selection {...{ place, selected }} shown={files.data?.items ?? []} onSelected={setSelected} />
+      ) : null}
       <FileGrid
-        {...{ files, filter, cursors, onFilter }}
+        {...{ files, filter, cursors, onFilter, selected }}
+        onSelect={mayChange ? onSelect : undefined}
         onCursors={setCursors}
         onOpen={({ id }) => put({ file: id })}
         empty={<p>{t("media.noneText")}</p>}

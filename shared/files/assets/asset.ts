@@ -3,6 +3,8 @@ import { FRAME_STEPS, type Frame } from "../../images/variant.ts";
 import { invalid } from "../../kernel/errors.ts";
 import { Faults, joinNames } from "../../kernel/faults.ts";
 import { isObject } from "../../kernel/json.ts";
+import { ASSET_LIMITS } from "./limits.ts";
+import { checkTagCount, tagsIn } from "./tags.ts";
 
 /** Texts by language. */
 export type Texts = Readonly<Record<string, string>>;
@@ -17,23 +19,11 @@ export interface Asset extends Frame {
   by: string;
   alt?: Texts | undefined;
   caption?: Texts | undefined;
+  /** Ids of tags. In a change, their names. */
   tags?: readonly string[] | undefined;
   /** Id of the file that replaced this one in all entries. */
   replacedBy?: string | undefined;
 }
-
-/**
- * Limits of a description, in characters, except for the number of tags. `texts` limits the texts of all languages
- * together, because each list and each entry that begins to use the file reads them.
- */
-export const ASSET_LIMITS = {
-  alt: 500,
-  caption: 2_000,
-  texts: 32_000,
-  tags: 20,
-  tag: 40,
-  name: 200,
-} as const;
 
 /** The members of a description that a client can change. */
 export type AssetChange = { -readonly [K in "alt" | "caption" | "tags" | "crop" | "focal"]?: Asset[K] };
@@ -82,19 +72,8 @@ function textsOf(
 
 function tagsOf(value: unknown, faults: Faults): readonly string[] | undefined {
   if (value === null) return undefined;
-  if (!Array.isArray(value)) {
-    faults.add("/tags", "type", "must be a list of texts");
-    return undefined;
-  }
-  const tags = value.map((tag: unknown, at) => {
-    const text = typeof tag === "string" ? tag.normalize("NFC").trim() : "";
-    if (text === "" || text.length > ASSET_LIMITS.tag)
-      faults.add(`/tags/${at}`, "format", `must be a text of 1 to ${ASSET_LIMITS.tag} characters`);
-    return text;
-  });
-  const all = [...new Set(tags)];
-  if (all.length > ASSET_LIMITS.tags)
-    faults.add("/tags", "too_many", `must be at most ${ASSET_LIMITS.tags} tags (are ${all.length})`);
+  const all = tagsIn(value, "/tags", faults);
+  checkTagCount(all, "/tags", faults);
   return all.length === 0 ? undefined : all;
 }
 

@@ -1,5 +1,4 @@
 export {
-  ASSET_LIMITS,
   type Asset,
   type AssetChange,
   assetRevision,
@@ -8,3 +7,15 @@ export {
   type Texts,
   textIn,
 } from "./asset.ts";
+export { ASSET_LIMITS } from "./limits.ts";
+export {
+  checkTagCount,
+  idsOfTag,
+  readTags,
+  registerTags,
+  shownTags,
+  type TagNames,
+  tagNames,
+  tagsIn,
+  tagsMessage,
+} from "./tags.ts";

@@ -4,10 +4,10 @@ import { rename, rm } from "node:fs/promises";
 import { basename } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
-import { filesOf } from "../../shared/client/files.ts";
-import { CommandError, type Context } from "./command/context.ts";
-import { progress } from "./command/progress.ts";
-import { standardOutput } from "./command/terminal.ts";
+import { filesOf } from "../../../shared/client/files.ts";
+import { CommandError, type Context } from "../command/context.ts";
+import { progress } from "../command/progress.ts";
+import { standardOutput } from "../command/terminal.ts";
 
 /** Uploads a file, in parts if it is large. */
 export async function uploadFile(
