@@ -6,6 +6,7 @@ import { defineRoute, newRouter } from "../http/router.ts";
 import { AnyQuery, redirect } from "../http/schemas.ts";
 import type { AppEnv } from "../request/context.ts";
 import { hostFile } from "./host-file.ts";
+import { languageOf, VARIES } from "./language.ts";
 import { byName } from "./signin.ts";
 
 /** @param streamsUrl URL of the streams process, to which `/api/streams` redirects */
@@ -80,10 +81,13 @@ export function consoleRoutes() {
     router.openapi(route, (c) => {
       const elsewhere = byName(c);
       if (elsewhere !== null) return elsewhere;
-      return asset(c, "shell.txt", {
+      const language = languageOf(c);
+      // The tag of the file differs by language, too, so a cached page of another language is replaced.
+      return asset(c, `shell-${language}.txt`, {
         "content-type": "text/html; charset=utf-8",
         "content-security-policy": policy(c.var.deps.config.streamsUrl),
-        "content-language": "en",
+        "content-language": language,
+        vary: VARIES,
         "cache-control": "no-cache",
       });
     });

@@ -1,26 +1,28 @@
 /** Bundles the console (functions/console) for browsers. */
+import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { basename, dirname, join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { gzipSync } from "node:zlib";
 import { build, type Metafile, type Plugin } from "esbuild";
+import { directionOf, LANGUAGES, type Language } from "../../functions/texts/languages.ts";
 
 const root = dirname(dirname(dirname(fileURLToPath(import.meta.url))));
 const require = createRequire(import.meta.url);
 
 /**
- * Name of the console's HTML page among the assets. It does not end with `.html`, because the Workers runtime would
- * then redirect requests for it.
+ * Name of the console's HTML page in a language among the assets. It does not end with `.html`, because the Workers
+ * runtime would then redirect requests for it.
  */
-export const SHELL = "console/shell.txt";
+const shellName = (language: Language) => `console/shell-${language}.txt`;
 
 export interface ConsoleBuild {
   /** Files by name, such as `console/main-ABCDEFGH.js`. */
   files: ReadonlyMap<string, Uint8Array<ArrayBuffer>>;
   /**
-   * Compressed size in bytes: of the files that the console loads first, of those that it loads with the first rich
-   * text of a form, and of all other files.
+   * Compressed size in bytes: of the files that the console loads first (in the language with the longest texts), of
+   * those that it loads with the first rich text of a form, and of all other files that a browser may load.
    */
   sizes: { first: number; richText: number; all: number };
 }
@@ -66,28 +68,52 @@ function richTextFiles(outputs: Metafile["outputs"]): string[] {
   return [...closure(outputs, editor)].filter((path) => !present.has(path));
 }
 
-function shellOf(styles: string, theme: string, main: string, preloads: readonly string[]): string {
+interface ShellParts {
+  styles: string;
+  theme: string;
+  /** The script with the texts. It runs before `main`, because the browser keeps the order of scripts. */
+  texts: string;
+  main: string;
+  preloads: readonly string[];
+}
+
+function shellOf(language: Language, { styles, theme, texts, main, preloads }: ShellParts): string {
   const at = (name: string) => `/console/assets/${name}`;
+  const { app } = textsOf(language);
   return `<!doctype html>
-<html lang="en">
+<html lang="${language}" dir="${directionOf(language)}">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <meta name="color-scheme" content="light dark">
-    <title>Console</title>
+    <title>${app.name}</title>
     <link rel="icon" href="data:,">
     <link rel="stylesheet" href="${at(styles)}">
     <script src="${at(theme)}"></script>
+    <script defer src="${at(texts)}"></script>
 ${preloads.map((name) => `    <link rel="modulepreload" href="${at(name)}">\n`).join("")}    <script type="module" src="${at(main)}"></script>
   </head>
   <body>
     <div id="app"></div>
-    <noscript>The console needs JavaScript.</noscript>
+    <noscript>${app.needsScript}</noscript>
   </body>
 </html>
 `;
 }
 
+/** Returns the texts of the console in a language. */
+function textsOf(language: Language): { app: { name: string; needsScript: string } } {
+  return JSON.parse(readFileSync(join(root, `functions/console/texts/${language}.json`), "utf8"));
+}
+
+/** Returns the script that the console loads first in a language, by its name. */
+function textScript(language: Language): [name: string, content: Uint8Array<ArrayBuffer>] {
+  const content = encode(`consoleTexts=${JSON.stringify(textsOf(language))}`);
+  const hash = createHash("sha256").update(content).digest("base64url").slice(0, 8);
+  return [`texts-${language}-${hash}.js`, content];
+}
+
+const encode = (text: string) => new TextEncoder().encode(text);
 const zipped = (content: Uint8Array) => gzipSync(content, { level: 9 }).length;
 
 /** Bundles the console. The caller stops the bundler. */
@@ -118,30 +144,32 @@ export async function bundleConsole(): Promise<ConsoleBuild> {
     Object.keys(outputs).find((path) => outputs[path]?.entryPoint === `functions/console/${name}`) ?? "";
   const main = entry("main.tsx");
   const parts = [...closure(outputs, main)];
-  const encode = (text: string) => new TextEncoder().encode(text);
-  const shell = encode(
-    shellOf(
-      basename(entry("console.css")),
-      basename(entry("theme.ts")),
-      basename(main),
-      parts.filter((name) => name !== main).map((name) => basename(name)),
-    ),
+  const first = [entry("console.css"), entry("theme.ts"), ...parts].map((name) => basename(name));
+  const preloads = parts.filter((name) => name !== main).map((name) => basename(name));
+  const named = {
+    styles: basename(entry("console.css")),
+    theme: basename(entry("theme.ts")),
+    main: basename(main),
+    preloads,
+  };
+  /** The files that differ by language: the page and its texts. */
+  const byLanguage = LANGUAGES.map((language) => {
+    const [texts, content] = textScript(language);
+    const shell = encode(shellOf(language, { ...named, texts }));
+    return [[shellName(language), shell] as const, [`console/${texts}`, content] as const];
+  });
+  const common = result.outputFiles.map(
+    (file) => [`console/${basename(file.path)}`, new Uint8Array(file.contents)] as const,
   );
-  const contents = new Map<string, Uint8Array<ArrayBuffer>>([
-    [SHELL, shell],
-    ...result.outputFiles.map((file): [string, Uint8Array<ArrayBuffer>] => [
-      `console/${basename(file.path)}`,
-      new Uint8Array(file.contents),
-    ]),
-  ]);
+  const contents = new Map<string, Uint8Array<ArrayBuffer>>([...byLanguage.flat(), ...common]);
   const sum = (names: Iterable<string>) =>
     [...names].reduce((bytes, name) => bytes + zipped(contents.get(name) ?? new Uint8Array()), 0);
-  const first = [entry("console.css"), entry("theme.ts"), ...parts].map(
-    (name) => `console/${basename(name)}`,
-  );
   const richText = sum(richTextFiles(outputs).map((name) => `console/${basename(name)}`));
+  const firstOf =
+    sum(first.map((name) => `console/${name}`)) +
+    Math.max(...byLanguage.map((files) => sum(files.map(([name]) => name))));
   return {
     files: contents,
-    sizes: { first: sum([SHELL, ...first]), richText, all: sum(contents.keys()) - richText },
+    sizes: { first: firstOf, richText, all: sum(common.map(([name]) => name)) - richText },
   };
 }

@@ -25,7 +25,7 @@ test("serves the page with a strict policy, and files that caches keep forever",
     const { status, headers } = await fetch(origin + file);
     expect([status, headers.get("cache-control")]).toEqual([200, "public, max-age=31536000, immutable"]);
   }
-  for (const file of ["none.js", "shell.txt", "..%2fshell.txt"])
+  for (const file of ["none.js", "shell-en.txt", "..%2fshell-en.txt"])
     expect((await fetch(`${origin}/console/assets/${file}`)).status).toBe(404);
   const root = await fetch(`${origin}/`, { headers: { accept: "text/html" }, redirect: "manual" });
   expect([root.status, root.headers.get("location")]).toEqual([302, "/console"]);

@@ -54,7 +54,7 @@ function hostOf(parent: number): number {
 const consoleFiles = (dataDir: string) => {
   const [run = ""] = readdirSync(join(dataDir, "run"));
   const names = readdirSync(join(dataDir, "run", run, "assets", "console"));
-  return names.filter((name) => name !== "shell.txt").map((name) => `/console/assets/${name}`);
+  return names.filter((name) => !name.endsWith(".txt")).map((name) => `/console/assets/${name}`);
 };
 
 test("npm run host serves every page and file beside npm start, and with an outside broker, as npm start does", async () => {

@@ -5,7 +5,7 @@ import { createToken, revokeToken, type Token, type TokenOwner } from "../api/pe
 import { useAction } from "../state/action.ts";
 import { confirm } from "../state/confirm.ts";
 import type { Loaded } from "../state/load.ts";
-import { LANGUAGE, t } from "../texts/t.ts";
+import { listOfAll, t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { CopyField } from "../ui/copy.tsx";
 import { Checkbox, SelectField, TextField } from "../ui/form.tsx";
@@ -14,7 +14,6 @@ import { Time } from "../ui/time.tsx";
 
 const DAYS = ["30", "90", "365"] as const;
 const DAY_MS = 86_400_000;
-const LIST = new Intl.ListFormat(LANGUAGE);
 
 interface TokensProps {
   owner: TokenOwner;
@@ -28,11 +27,11 @@ interface TokensProps {
 }
 
 const scopesInWords = ({ scopes }: Token) =>
-  LIST.format(
+  listOfAll(
     scopes.map(({ orb, can }) =>
       t("people.scopeOf", {
         orb: orb === "*" ? t("people.everyOrb") : orb,
-        can: LIST.format(can.map((one) => t(`people.short-${one}`))),
+        can: listOfAll(can.map((one) => t(`people.short-${one}`))),
       }),
     ),
   );

@@ -2,7 +2,7 @@
 import type { ChangeSet, ReviewRule } from "../api/changes.ts";
 import { type OrbModel, schemaOf, titleOf } from "../model/orb.ts";
 import { orbLink } from "../shell/nav.ts";
-import { t } from "../texts/t.ts";
+import { t, withCommas } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Link } from "../ui/link.tsx";
@@ -27,7 +27,7 @@ function Rule({ rule, orb }: { rule: ReviewRule; orb: OrbModel }) {
     <li>
       <Icon name={isMet ? "circleCheck" : "clock"} />
       <span>
-        {t("changes.rule", { given: Math.min(given, approvals), count: approvals, roles: names.join(", ") })}
+        {t("changes.rule", { given: Math.min(given, approvals), count: approvals, roles: withCommas(names) })}
         {place === "" ? null : <bdi>{` ${t("changes.ruleFor", { place })}`}</bdi>}
         {notAuthor ? ` ${t("changes.ruleOthers")}` : null}
       </span>

@@ -1,14 +1,12 @@
 /** Shows two versions of an entry side by side. Shows only the values that differ. */
 import { type Cell, type Content, differing, pointerOf, valueAt } from "../model/cells.ts";
 import { labelOf, type OrbModel } from "../model/orb.ts";
-import { LANGUAGE, t } from "../texts/t.ts";
+import { languageName, t } from "../texts/t.ts";
 import { Pair } from "./pair.tsx";
-
-const languages = new Intl.DisplayNames(LANGUAGE, { type: "language", fallback: "code" });
 
 /** Returns a readable name of a cell: `Title · German`. */
 export const cellLabel = ({ field, market, language }: Cell): string =>
-  [labelOf(field), market, language === undefined ? undefined : languages.of(language)]
+  [labelOf(field), market, language === undefined ? undefined : languageName(language)]
     .filter((part) => part !== undefined)
     .join(" · ");
 

@@ -3,7 +3,7 @@ import { useRef, useState } from "preact/hooks";
 import { uploadFile } from "../api/files.ts";
 import { pathOf } from "../api/http.ts";
 import type { FieldModel } from "../model/orb.ts";
-import { t } from "../texts/t.ts";
+import { t, withCommas } from "../texts/t.ts";
 import { wordsOf } from "../ui/problem.tsx";
 
 /** The files of a field that are being uploaded. */
@@ -73,7 +73,7 @@ export function useUploads({
     const { id, type, animated } = await uploadFile(orb, file, advance);
     // The platform has detected the type from the content, so it can be checked only after the upload.
     if (accept !== undefined && !accepts(accept, type))
-      return t("fields.wrongType", { types: accept.join(", "), type });
+      return t("fields.wrongType", { types: withCommas(accept), type });
     const url = pathOf("api", orb, "files", id);
     stored.current({ file: id, name, url, type, size, ...(animated === true ? { animated } : {}) });
     return undefined;

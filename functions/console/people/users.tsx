@@ -3,14 +3,13 @@ import { grantable, usersOf } from "../api/people.ts";
 import { type OrbModel, type SchemaModel, titleOf } from "../model/orb.ts";
 import { orbLink, type PageParams } from "../shell/nav.ts";
 import { useCaller, useOrb } from "../state/session.ts";
-import { LANGUAGE, t } from "../texts/t.ts";
+import { listOfAll, t } from "../texts/t.ts";
 import { LinkButton } from "../ui/link.tsx";
 import { Page } from "../ui/page.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { People } from "./people.tsx";
 
 const ACTIONS = ["create", "update", "publish", "delete"] as const;
-const list = new Intl.ListFormat(LANGUAGE, { type: "conjunction" });
 
 /** Access rules of a schema in a document. Only platform admins receive documents. */
 interface Ruled extends SchemaModel {
@@ -23,7 +22,7 @@ function grantsOf({ modules }: OrbModel, role: string): string[] {
     schemas.flatMap((schema: Ruled) => {
       const actions = ACTIONS.filter((action) => schema.access?.[action]?.includes(role) === true);
       if (actions.length === 0) return [];
-      return [`${titleOf(schema)}: ${list.format(actions.map((action) => t(`people.act-${action}`)))}`];
+      return [`${titleOf(schema)}: ${listOfAll(actions.map((action) => t(`people.act-${action}`)))}`];
     }),
   );
 }

@@ -1,6 +1,6 @@
 /** Describes differences between documents in words. */
 import type { Difference } from "../../../shared/differences/named.ts";
-import { has, t } from "../texts/t.ts";
+import { has, t, withCommas } from "../texts/t.ts";
 import { Icon } from "../ui/icon.tsx";
 import {
   isList,
@@ -55,17 +55,17 @@ const isOrder = ({ from, to }: Difference): boolean =>
 
 export function wordsOfWay(way: Way): string {
   const { what, rest } = subjectOf(way);
-  const label = rest.map(labelOf).join(", ");
+  const label = withCommas(rest.map(labelOf));
   if (rest.length === 0) return what;
-  return rest === way ? label : `${what}, ${label}`;
+  return rest === way ? label : withCommas([what, label]);
 }
 
 /** Summarizes an added module, schema or field. */
 function contentOf({ schemas, fields, type }: JsonObject): string {
   const named = (list: Json | undefined, name: string) =>
     listOf(list).map((item) => textOf(objectOf(item)[name]));
-  const parts = [textOf(type), ...named(schemas, "id"), named(fields, "name").join(", ")];
-  return brief(parts.filter(Boolean).join(", "));
+  const parts = [textOf(type), ...named(schemas, "id"), withCommas(named(fields, "name"))];
+  return brief(withCommas(parts.filter(Boolean)));
 }
 
 export function wordsOf(difference: Difference): { tone: Tone; text: string } {

@@ -1,55 +1,80 @@
-/** All texts of the console. `en.json` has one section for each area of the console. */
-import texts from "./en.json" with { type: "json" };
-
-type Texts = typeof texts;
+/**
+ * All texts of the console. Each language has a file with one section for each area of the console. The page loads the
+ * file of its language before the console starts.
+ */
+import { directionOf, LANGUAGES, type Language, primaryOf } from "../../texts/languages.ts";
+import {
+  filled,
+  formOf,
+  isolated,
+  type KeyOf,
+  type Texts,
+  type TextValues,
+  textAt,
+} from "../../texts/translate.ts";
+import type english from "./en.json";
 
 /** The key of a text: `<area>.<name>`. */
-export type TextKey = { [A in keyof Texts & string]: `${A}.${keyof Texts[A] & string}` }[keyof Texts &
-  string];
+export type TextKey = KeyOf<typeof english>;
+export type { TextValues };
 
-export type TextValues = Readonly<Record<string, string | number>>;
+/** What the page provides. Unit tests have no page. */
+const page = globalThis as { consoleTexts?: Texts; document?: { documentElement: { lang: string } } };
 
-/** A text, or its plural forms. The placeholder value `count` selects the form. */
-type Text = string | Readonly<Partial<Record<Intl.LDMLPluralRule, string>>>;
+/** The script with the texts of the page's language has assigned them to a variable. */
+const texts = page.consoleTexts ?? {};
 
-/** Language of the texts. */
-export const LANGUAGE = "en";
+/** Language of the texts. The functions choose it. */
+export const LANGUAGE: Language =
+  LANGUAGES.find((language) => language === page.document?.documentElement.lang) ?? LANGUAGES[0];
 
-/** The browser's language, for the form of dates and numbers. */
-export const LOCALE: string = (() => {
+/** Returns a language tag in its usual form, or undefined if it is not one. */
+function canonical(tag: string): string | undefined {
   try {
-    return Intl.getCanonicalLocales(navigator.language)[0] ?? LANGUAGE;
+    return Intl.getCanonicalLocales(tag)[0];
   } catch {
-    return LANGUAGE;
+    return undefined;
   }
+}
+
+/**
+ * The form of dates and numbers: that of the browser's language if it is a variant of `LANGUAGE`, such as British
+ * English. Readers whose own language has no texts keep its form.
+ */
+export const LOCALE: string = (() => {
+  const wanted = (globalThis.navigator?.languages ?? []).map(canonical).filter((tag) => tag !== undefined);
+  const [first] = wanted;
+  const isForeign = first !== undefined && !LANGUAGES.some((language) => language === primaryOf(first));
+  if (isForeign && LANGUAGE === LANGUAGES[0]) return first;
+  return wanted.find((tag) => primaryOf(tag) === LANGUAGE) ?? LANGUAGE;
 })();
 
 const plurals = new Intl.PluralRules(LANGUAGE);
 const numbers = new Intl.NumberFormat(LOCALE);
+const conjunction = new Intl.ListFormat(LANGUAGE, { type: "conjunction" });
+const shownValue = directionOf(LANGUAGE) === "rtl" ? isolated : (value: string) => value;
 
 /** Formats a number with separators: `12,500`. */
 export const formatNumber = (value: number): string => numbers.format(value);
 
+/** Joins texts to a part of a sentence: `a, b, and c`. */
+export const listOfAll = (items: Iterable<string>): string => conjunction.format(items);
+
 /** Returns a text, with its placeholders replaced by values: `t("home.entries", { count: 3 })`. */
 export function t(key: TextKey, values: TextValues = {}): string {
-  const dot = key.indexOf(".");
-  const area = (texts as Readonly<Record<string, Readonly<Record<string, Text>>>>)[key.slice(0, dot)];
-  const found: Text = area?.[key.slice(dot + 1)] ?? key;
-  const form =
-    typeof found === "string"
-      ? found
-      : (found[plurals.select(Number(values.count ?? 0))] ?? found.other ?? key);
-  return form.replace(/\{(\w+)\}/g, (whole, name: string) => {
+  const form = formOf(textAt(texts, key) ?? key, plurals, Number(values.count ?? 0)) ?? key;
+  return filled(form, (name) => {
     const value = values[name];
-    return value === undefined ? whole : typeof value === "number" ? formatNumber(value) : value;
+    if (value === undefined) return undefined;
+    return typeof value === "number" ? formatNumber(value) : shownValue(value);
   });
 }
 
+/** Joins texts with the comma of the language: `a, b, c`. */
+export const withCommas = (items: readonly string[]): string => items.join(t("ui.comma"));
+
 /** Returns whether a text exists for a key that is built at run time, for example from a state. */
-export function has(key: string): key is TextKey {
-  const [area = "", name = ""] = key.split(".", 2);
-  return Object.hasOwn((texts as Readonly<Record<string, object>>)[area] ?? {}, name);
-}
+export const has = (key: string): key is TextKey => textAt(texts, key) !== undefined;
 
 const languages = new Intl.DisplayNames(LANGUAGE, { type: "language" });
 

@@ -9,6 +9,8 @@ export interface MenuItem {
   disabled?: boolean;
   /** Whether to show a check mark, for an action that selects one of several options. */
   checked?: boolean;
+  /** The language of the label, if it is not that of the console. */
+  language?: string;
   run: () => void;
 }
 
@@ -57,7 +59,7 @@ export function Menu({
       </button>
       {open ? (
         <div class="menu-list" role="menu" id={id} ref={panel}>
-          {items.map(({ label: text, icon, danger, disabled, checked, run }) => (
+          {items.map(({ label: text, icon, danger, disabled, checked, language, run }) => (
             <button
               key={text}
               type="button"
@@ -72,7 +74,7 @@ export function Menu({
               }}
             >
               {icon === undefined ? null : <Icon name={icon} />}
-              <span>{text}</span>
+              <span lang={language}>{text}</span>
               {checked === true ? <Icon name="check" /> : null}
             </button>
           ))}

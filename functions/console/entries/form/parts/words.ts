@@ -3,7 +3,7 @@ import { traitsOf } from "../../../../../shared/definition/types/index.ts";
 import type { EntryItem } from "../../../api/entries.ts";
 import type { FieldModel } from "../../../model/orb.ts";
 import { patternWords } from "../../../model/pattern.ts";
-import { LANGUAGE, LOCALE, t } from "../../../texts/t.ts";
+import { LANGUAGE, LOCALE, listOfAll, t } from "../../../texts/t.ts";
 import { exactTime } from "../../../ui/time.tsx";
 
 function limitsOf({ type, min, max }: FieldModel): string | undefined {
@@ -12,8 +12,6 @@ function limitsOf({ type, min, max }: FieldModel): string | undefined {
   if (max !== undefined) return t(`entry.most${unit}`, { max });
   return min === undefined ? undefined : t(`entry.least${unit}`, { min });
 }
-
-const list = new Intl.ListFormat(LANGUAGE, { type: "conjunction" });
 
 /** Returns the text that the schema has for values that do not match, in a language that the reader understands. */
 function messageOf({ message }: FieldModel): string | undefined {
@@ -31,7 +29,7 @@ export function patternText(field: FieldModel): string | undefined {
   const words = patternWords(field.pattern);
   if (words === undefined) return t("entry.patternOther", { pattern: field.pattern });
   const { parts, least, most } = words;
-  const only = t("entry.patternOnly", { parts: list.format(parts.map((part) => t(`pattern.${part}`))) });
+  const only = t("entry.patternOnly", { parts: listOfAll(parts.map((part) => t(`pattern.${part}`))) });
   if (most === undefined) return only;
   return `${only}, ${most === least ? t("entry.patternLength", { count: most }) : t("entry.patternBetween", { min: least, max: most })}`;
 }

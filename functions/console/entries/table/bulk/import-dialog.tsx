@@ -6,7 +6,7 @@ import type { Row } from "../../../../../shared/rows/row.ts";
 import type { EntryPlace } from "../../../api/entries.ts";
 import { type Cell, tableCells, windowCells } from "../../../model/cells.ts";
 import { type FieldModel, labelOf, type OrbModel, type SchemaModel } from "../../../model/orb.ts";
-import { t } from "../../../texts/t.ts";
+import { t, withCommas } from "../../../texts/t.ts";
 import { Button } from "../../../ui/button.tsx";
 import { Dialog } from "../../../ui/dialog.tsx";
 import { Checkbox, Field, SelectField } from "../../../ui/form.tsx";
@@ -245,7 +245,7 @@ function Inputs({
         <Failures of={faults} title={t("table.importFaults", { count: faults.length })} />
       )}
       {masked.length === 0 ? null : (
-        <p class="hint">{t("table.importMasked", { names: masked.join(", ") })}</p>
+        <p class="hint">{t("table.importMasked", { names: withCommas(masked) })}</p>
       )}
       <MatchField
         fields={fields}

@@ -18,7 +18,7 @@ import {
   type SchemaModel,
   titleField,
 } from "../../../model/orb.ts";
-import { t } from "../../../texts/t.ts";
+import { t, withCommas } from "../../../texts/t.ts";
 
 export interface Filter {
   name: string;
@@ -253,7 +253,7 @@ export function wordsOfFilter(
   if (op === "null")
     return { label, op: t(value === "true" ? "table.opEmpty" : "table.opFilled"), value: "" };
   const temporal = field !== undefined && isTemporal(field);
-  return { label, op: opLabel(op, temporal), value: op === "in" ? splitValues(value).join(", ") : value };
+  return { label, op: opLabel(op, temporal), value: op === "in" ? withCommas(splitValues(value)) : value };
 }
 
 /** @param temporal whether the field is a date or a time */

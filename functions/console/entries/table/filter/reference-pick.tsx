@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import { type EntryItem, listEntries } from "../../../api/entries.ts";
 import { type FieldModel, type OrbModel, refsOf, titleOf } from "../../../model/orb.ts";
 import { useLoad } from "../../../state/load.ts";
-import { t } from "../../../texts/t.ts";
+import { t, withCommas } from "../../../texts/t.ts";
 import { IconButton } from "../../../ui/button.tsx";
 import { Field } from "../../../ui/form.tsx";
 import { wordsOf } from "../../../ui/problem.tsx";
@@ -34,7 +34,7 @@ export function TargetName({ field, orb, managed, ids }: Reference & { ids: read
     return pages.flat();
   });
   const found = new Map(data);
-  return <>{ids.map((id) => found.get(id) ?? id).join(", ")}</>;
+  return <>{withCommas(ids.map((id) => found.get(id) ?? id))}</>;
 }
 
 /** The search starts when the user has typed nothing for this many milliseconds. */
