@@ -17,6 +17,7 @@ import { orbTransferRoutes } from "./admin/orb-transfer.ts";
 import { orbRoutes } from "./admin/orbs.ts";
 import { registryRoutes } from "./admin/registry.ts";
 import { streamMappingRoutes } from "./admin/streams.ts";
+import { usageRoutes } from "./admin/usage.ts";
 import { adminBatchRoutes } from "./batch/routes.ts";
 import { adminChangeRoutes, orbChanges } from "./changes/index.ts";
 import { callerRoutes, nameRoutes } from "./discovery/caller.ts";
@@ -115,7 +116,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     own.route("/", orbRevisionRoutes(prefix));
     own.route("/", orbTransferRoutes(prefix));
     own.route("/", orbVerifyRoutes(prefix));
-    own.route("/", deliveryRoutes(prefix));
+    for (const routes of [deliveryRoutes(prefix), usageRoutes(prefix)]) own.route("/", routes);
   }
   own.route("/", routeListing(published));
   own.route("/", streamsRoutes());

@@ -36,6 +36,7 @@ const FILLED_BY_ITSELF: readonly string[] = [
   streams.limits,
   streams.quotas,
   streams.longQuotas,
+  streams.usage,
   streams.heartbeat,
   ...[buckets.platformInvitations, buckets.streamMappings, buckets.challenges].map(streams.kv),
 ];

@@ -33,6 +33,7 @@ export function innerRouter<T>(getPath?: (request: Request) => string): InnerRou
     if (outer.var.actor !== undefined) c.set("actor", outer.var.actor);
     await next();
     outer.set("route", c.var.route);
+    outer.set("problem", c.var.problem);
     outer.set("actor", c.var.actor);
   });
   router.onError(onError);

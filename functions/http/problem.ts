@@ -91,6 +91,7 @@ export function problem(
     headers?: Record<string, string>;
   } = {},
 ): Response {
+  c.set("problem", code);
   return completeResponse(c, problemText(status, code, detail, more), status, {
     "content-type": "application/problem+json",
     "cache-control": "no-store",

@@ -9,6 +9,8 @@ import { newId, randomToken } from "../../shared/kernel/ids.ts";
 import type { Metric } from "../../shared/kernel/metrics.ts";
 import { actingFor } from "../../shared/modules/acting.ts";
 import { BUILT_IN } from "../../shared/modules/builtin.ts";
+import { countRequest, isDue } from "../../shared/usage/gather.ts";
+import { storeUsage } from "../../shared/usage/stored.ts";
 import { namesOf } from "./log.ts";
 
 /** The request body, or the error that occurred while it was received. */
@@ -26,6 +28,8 @@ export interface AppEnv {
     received: Received | undefined;
     /** Pattern of the matched route, for logs and metrics. */
     route: string;
+    /** Code of the problem in the response, if it is one. */
+    problem: string | undefined;
     parameters: readonly string[] | undefined;
     /** Headers that say that the application's stream has lost messages. Set by routes about an application. */
     lossHeaders: Readonly<Record<string, string>> | undefined;
@@ -131,13 +135,18 @@ export function context(hostOf: (env: Record<string, unknown>) => Host): Middlew
     }
     const actor = c.get("actor");
     recordFinished(host, log, {
+      requestId,
       method: c.req.method,
       route: c.get("route") ?? "",
       status: c.res.status,
+      problem: c.get("problem"),
       started,
       orb: c.req.param("orbId"),
       actor,
     });
+    // This work is added before `finish` goes on, so the connection stays open for it.
+    const { deps } = c.var;
+    if (isDue(host.config, Date.now())) deps.afterwards(storeUsage(deps));
   };
 }
 
@@ -155,20 +164,26 @@ export function recordFinished(
   host: Host,
   log: Log,
   request: {
+    requestId: string;
     method: string;
     route: string;
     status: number;
+    /** Code of the problem in the response. */
+    problem?: string | undefined;
     started: number;
     orb: string | undefined;
     actor: Actor | undefined;
   },
 ): void {
-  const { method, route, status, started, orb, actor } = request;
+  const { requestId, method, route, status, problem, started, orb, actor } = request;
   const through = actor === undefined ? undefined : throughOf(actor);
   const anonymous = actor === undefined || accountBehind(actor).kind === "anonymous";
   const token = actor === undefined ? undefined : tokenIdOf(actor);
-  const durationMs = Date.now() - started;
+  const now = Date.now();
+  const durationMs = now - started;
   host.observe?.({ method, route, status, durationMs });
+  if (orb !== undefined)
+    countRequest(host.config, { orb, now, status, method, route, code: problem, requestId });
   log.info("request", {
     method,
     route,

@@ -102,6 +102,7 @@ const UNTOUCHED: readonly string[] = [
   streams.limits,
   streams.quotas,
   streams.longQuotas,
+  streams.usage,
 ];
 /**
  * Streams that are restored only with --keep-sessions. Otherwise, sessions and API tokens that ended after the backup

@@ -34,6 +34,7 @@ const OWN = [
   streams.limits,
   streams.quotas,
   streams.longQuotas,
+  streams.usage,
   streams.heartbeat,
   streams.wallet,
   streams.hooks,
@@ -73,6 +74,7 @@ const FEEDS_DENIED = [
   "platform.>",
   "_limit.>",
   "_quota.>",
+  "_usage.>",
   "_hooks.>",
 ];
 

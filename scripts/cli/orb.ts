@@ -17,6 +17,7 @@ import { callHandler, tail } from "./run.ts";
 import { diff, init, pull, push } from "./schemas.ts";
 import { searchEntries } from "./search.ts";
 import { fileCommands } from "./stored-files/commands.ts";
+import { showUsage } from "./usage.ts";
 import { listUsed } from "./used.ts";
 import { verify } from "./verify.ts";
 
@@ -172,6 +173,15 @@ await fileCommands(changeCommands(accountCommands(cli, run, stopped.signal), run
     "List the revisions of an orb's document that callers still name, and who they are",
     (y) => y.positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" }),
     (args) => run(args, (context) => listUsed(context, args.orb)),
+  )
+  .command(
+    "usage <orb>",
+    "Show the requests to an orb, its errors by code, lists without an index, and what it stores",
+    (y) =>
+      y
+        .positional("orb", { type: "string", demandOption: true, describe: "Id of the orb" })
+        .option("hours", { type: "number", describe: "Hours to count; 24 if missing, at most 168" }),
+    (args) => run(args, (context) => showUsage(context, args.orb, args.hours)),
   )
   .command(
     "types",

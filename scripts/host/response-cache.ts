@@ -175,6 +175,7 @@ export class ResponseCache {
     const host = this.#host();
     const { route, orb } = head;
     recordFinished(host, logOf(host, requestId, traceparent), {
+      requestId,
       method: "GET",
       route,
       status,

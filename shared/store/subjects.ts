@@ -68,6 +68,8 @@ export const streams = {
   /** Counters of the requests of each account and application, for short periods and for days. */
   quotas: "quotas",
   longQuotas: "quotas_long",
+  /** Counts of the requests of each application, by the hour. */
+  usage: "usage",
   heartbeat: "heartbeat",
   wallet: "wallet",
   /** Progress and deliveries of after-write hooks. */
@@ -141,6 +143,11 @@ export const subjects = {
     ["_quota", stream, token(rule, "rule"), ...key.split(".").map((part) => token(part, "key")), window].join(
       ".",
     ),
+
+  /** Counts of the requests of an application in one hour. @param hour hours since 1970 */
+  usage: (orb: string, incarnation: number, hour: number) =>
+    `_usage.${token(orb, "orb")}.${incarnation}.${hour}`,
+  usageOf: (orb: string, incarnation: number) => `_usage.${token(orb, "orb")}.${incarnation}.*`,
 
   orbAll: (orb: string) => `${token(orb, "orb")}.>`,
   /** Event log of an entry. Its last message is the newest revision, the source of truth. */

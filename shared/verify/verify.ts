@@ -29,6 +29,7 @@ export const PASSING: readonly string[] = [
   streams.limits,
   streams.quotas,
   streams.longQuotas,
+  streams.usage,
   streams.heartbeat,
   streams.kv(buckets.challenges),
 ];

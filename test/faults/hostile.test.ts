@@ -541,7 +541,7 @@ test("hostile requests grow the memory of the runtime by less than 200 MiB", () 
 
 test("hostile requests created no malformed subject and no foreign stream", async () => {
   const store = platform.operatorStore();
-  const own = /^(platform|limits|quotas|quotas_long|heartbeat|wallet|hooks|KV_[a-z_]+)$/;
+  const own = /^(platform|limits|quotas|quotas_long|usage|heartbeat|wallet|hooks|KV_[a-z_]+)$/;
   const orb = /^ø[a-z0-9-]+$/;
   const names = await store.streamNames(">");
   expect(names.filter((name) => !own.test(name) && !orb.test(name))).toEqual([]);

@@ -94,6 +94,7 @@ describe("mappings", () => {
     ["limits", "_limit.>", "/stream"],
     ["quotas", "_quota.>", "/stream"],
     ["quotas_long", "_quota.quotas_long.>", "/stream"],
+    ["usage", "_usage.>", "/stream"],
     ["NEWS", "$KV.>", "/subjectFilter"],
     ["NEWS", "_INBOX.>", "/subjectFilter"],
     ["NEWS", "news..x", "/subjectFilter"],

@@ -15,6 +15,7 @@ const LEFT: readonly [stream: string, filter: string][] = [
   [streams.limits, "_limit.>"],
   [streams.quotas, "_quota.>"],
   [streams.longQuotas, "_quota.>"],
+  [streams.usage, "_usage.>"],
   [streams.kv(buckets.handlers), kvSubject(buckets.handlers, ">")],
 ];
 

@@ -4,6 +4,7 @@
  */
 import type { Deps } from "../../deps.ts";
 import { ReadBudget } from "../../store/budget.ts";
+import { countList } from "../../usage/gather.ts";
 import { type Position, refusedCursor } from "../model/index.ts";
 import { aggregatePage } from "./aggregate-page.ts";
 import { type Candidates, candidatesOf, hasIndex, idsTellTime, withTargets } from "./candidates.ts";
@@ -20,7 +21,16 @@ import {
 } from "./list-scan.ts";
 import { type Collection, eachMatch, openListed } from "./matching.ts";
 import { orderedPlan } from "./ordered.ts";
-import { BY_CREATION, type Search, searchOf } from "./parameters.ts";
+import {
+  BY_CREATION,
+  isGroup,
+  isLacking,
+  isRelated,
+  isSearch,
+  type Search,
+  searchOf,
+  type Where,
+} from "./parameters.ts";
 import { creationOrder, type ListQuery } from "./query.ts";
 import { hasOtherRange } from "./ranges.ts";
 import { rankedPlan } from "./ranked.ts";
@@ -199,6 +209,45 @@ async function withPlan<T>(
   return { ...query, planned: await withTargets(deps, context, query.conditions, most) };
 }
 
+/** Lists that read fewer entries than this are fast without an index. */
+const MANY = 200;
+
+interface Named {
+  field: string;
+  operator: string;
+}
+
+/** Names the fields and operators of conditions. The parameter `missing` is left out, because no index helps it. */
+function namesIn(all: readonly Where[], before = ""): Named[] {
+  return all.flatMap((where): Named[] => {
+    if (isGroup(where)) return namesIn(where.of, before);
+    if (isLacking(where)) return [];
+    if (isSearch(where))
+      return [{ field: where.fields.map(({ name }) => name).join(","), operator: "search" }];
+    if (isRelated(where)) return namesIn([where.condition], `${before}${where.via.name}.`);
+    return [{ field: before + where.subject.name, operator: where.operator }];
+  });
+}
+
+/** Counts a list that has read many entries, for lack of an index for its conditions or its order. */
+function countScan(
+  deps: Pick<Deps, "config" | "clock">,
+  { orb, schema, tally }: Pick<Collection<unknown>, "orb" | "schema" | "tally">,
+  query: ListQuery,
+): void {
+  const { index, read, order } = tally.explain();
+  if (schema === undefined || index !== "none" || read < MANY) return;
+  const names = namesIn(query.conditions);
+  const isSorted = order === "memory" && creationOrder(query) === undefined;
+  if (names.length === 0 && !isSorted) return;
+  const conditions = [...new Map(names.map((one) => [`${one.field} ${one.operator}`, one])).values()];
+  const sort = isSorted
+    ? query.sort.map(({ subject, descending }) => `${descending ? "-" : ""}${subject.name}`)
+    : [];
+  const { module, id } = schema;
+  countList(deps.config, { orb, now: deps.clock.now(), module, schema: id, conditions, sort, read });
+}
+
 /**
  * Reads a page of a list. Ends the page early, with a cursor, when the request has reached its read limit.
  * @param listWith opens the list with a read budget (a limit of bytes and entries); counting the total has a separate
@@ -231,5 +280,6 @@ export async function readListPage<T>(
     return { ...page, ...counted };
   };
   const page = await read();
+  countScan(deps, list, given);
   return query.explain ? { ...page, explain: list.tally.explain() } : page;
 }

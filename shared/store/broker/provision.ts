@@ -20,6 +20,9 @@ export const LIMIT_PER_WINDOW = 300;
 const QUOTA_SECONDS = 900;
 const LONG_QUOTA_SECONDS = 2 * 86_400;
 
+/** Seconds for which the counts of requests are kept. An application has at most one message of some KiB for each hour. */
+const USAGE_SECONDS = 8 * 86_400;
+
 /** Number of successful deliveries that are kept for each hook or schedule. The broker discards older ones. */
 const DELIVERIES_KEPT = 100;
 
@@ -119,6 +122,11 @@ export function platformStreams(replicas: number): StreamConfig[] {
     },
     counters(streams.quotas, QUOTA_SECONDS, replicas),
     counters(streams.longQuotas, LONG_QUOTA_SECONDS, replicas),
+    {
+      ...baseConfig(streams.usage, ["_usage.>"], replicas),
+      max_msgs_per_subject: 1,
+      max_age: USAGE_SECONDS * NANOS_PER_SECOND,
+    },
     // Do not set `max_age` for this stream. It would also delete the message that schedules the heartbeats.
     {
       ...baseConfig(streams.heartbeat, ["heartbeat.>"], replicas),

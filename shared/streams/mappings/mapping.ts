@@ -38,7 +38,8 @@ function isPrivate(stream: string): boolean {
     stream === streams.limits ||
     stream === streams.hooks ||
     stream === streams.quotas ||
-    stream === streams.longQuotas
+    stream === streams.longQuotas ||
+    stream === streams.usage
   );
 }
 
