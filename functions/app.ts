@@ -26,6 +26,7 @@ import { healthRoutes } from "./discovery/health.ts";
 import { metricsRoutes } from "./discovery/metrics.ts";
 import { openApiRoutes } from "./discovery/openapi.ts";
 import { overviewRoutes } from "./discovery/overview.ts";
+import { adminEditingRoutes, orbEditing } from "./editing/index.ts";
 import { adminFileRoutes } from "./files/library.ts";
 import { tusHeaders } from "./files/resumable.ts";
 import { requireNoDefinition, withoutDefinitionElsewhere } from "./http/definition-header.ts";
@@ -75,6 +76,12 @@ export interface ExecutionContextLike {
   props: unknown;
 }
 
+/** Adds the routes of a router to the description of the API, because another router hands requests over to it. */
+function describeIn(runtime: OpenAPIHono<AppEnv>, { router }: { router: OpenAPIHono<AppEnv> }): void {
+  for (const definition of router.openAPIRegistry.definitions)
+    if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
+}
+
 /** Creates the HTTP application without any I/O. */
 export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
@@ -107,7 +114,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   own.route("/", auditRoutes());
   own.route("/", managedRoutes());
   own.route("/", adminBatchRoutes());
-  for (const routes of [adminChangeRoutes(), adminFileRoutes()]) own.route("/", routes);
+  for (const routes of [adminChangeRoutes(), adminEditingRoutes(), adminFileRoutes()]) own.route("/", routes);
   own.route("/", streamMappingRoutes());
   own.route("/", registryRoutes());
   own.route("/", definitionRoutes());
@@ -135,12 +142,11 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     requireNoDefinition(c);
     return access.answer(c, next, orbId, segment, called);
   });
-  const [changes, previews] = [orbChanges(), orbPreviews()];
-  runtime.use("/api/:orbId/changes/*", changes.answer);
-  runtime.use("/api/:orbId/_previews/*", previews.answer);
-  for (const { router } of [access, changes, previews]) {
-    for (const definition of router.openAPIRegistry.definitions)
-      if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
+  describeIn(runtime, access);
+  const families = { changes: orbChanges(), editing: orbEditing(), _previews: orbPreviews() };
+  for (const [segment, family] of Object.entries(families)) {
+    runtime.use(`/api/:orbId/${segment}/*`, family.answer);
+    describeIn(runtime, family);
   }
   runtime.use("/api/:orbId/mcp", orbMcp(sendInner));
   describeOrbMcp(runtime);

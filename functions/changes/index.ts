@@ -1,18 +1,14 @@
-import type { Context, MiddlewareHandler, Next } from "hono";
+import type { MiddlewareHandler } from "hono";
 import { principalIn } from "../../shared/access/authorize.ts";
 import type { ChangeOperation } from "../../shared/access/credentials/index.ts";
 import { requireSome } from "../../shared/changes/record/index.ts";
-import { isOrbId } from "../../shared/definition/document/index.ts";
-import { type LiveOrb, lossHeaders } from "../../shared/definition/live-orb.ts";
-import { lastLive, liveOrb, noLiveOrb, requireLive } from "../../shared/definition/stored/index.ts";
+import { requireLive } from "../../shared/definition/stored/index.ts";
 import { hidesChanges } from "../../shared/orb/routes.ts";
 import { definition } from "../admin/entry-schemas.ts";
-import { requireNoDefinition } from "../http/definition-header.ts";
-import { innerRouter } from "../http/inner-router.ts";
+import { orbFamily } from "../http/orb-family.ts";
 import { entryRoute, PREFIXES, scopesFor } from "../http/prefixes.ts";
 import { newRouter } from "../http/router.ts";
 import { ANY_SESSION } from "../http/schemas.ts";
-import { beginCaller, hasCredentials, receiveEarly } from "../middleware/session.ts";
 import type { AppEnv } from "../request/context.ts";
 import { addContentRoutes } from "./content.ts";
 import type { ChangeRoutes } from "./place.ts";
@@ -53,7 +49,7 @@ export function adminChangeRoutes() {
 
 /** The routes of published applications. An application's module or handler named `changes` takes their place. */
 export function orbChanges() {
-  const { router, handedTo, hand } = innerRouter<LiveOrb>();
+  const { router, handedTo, answer } = orbFamily(hidesChanges);
   /** Admits only callers who may perform the operation on some set, before the body is checked. */
   const allowed =
     (operation: ChangeOperation): MiddlewareHandler<AppEnv> =>
@@ -79,27 +75,5 @@ export function orbChanges() {
     router,
   });
 
-  async function answer(c: Context<AppEnv>, next: Next): Promise<Response | undefined> {
-    const orbId = c.req.param("orbId") ?? "";
-    if (!isOrbId(orbId)) throw noLiveOrb();
-    const { deps } = c.var;
-    // A handler of this name may stream the body, so receive the body only if the path is not the handler's.
-    const known = lastLive(orbId) ?? (await liveOrb(deps, orbId, "stale"));
-    if (known !== null && hidesChanges(known.compiled)) return pass(next);
-    await receiveEarly(c);
-    const caller = beginCaller(c, orbId);
-    const live = await liveOrb(deps, orbId, hasCredentials(c) ? "cached" : "stale");
-    if (live === null) throw noLiveOrb();
-    if (hidesChanges(live.compiled)) return pass(next);
-    requireNoDefinition(c);
-    c.set("lossHeaders", lossHeaders(live.fence?.loss));
-    c.set("actor", await caller(live.compiled.usesAccess));
-    return hand(c, live);
-  }
   return { router, answer };
-}
-
-async function pass(next: Next): Promise<undefined> {
-  await next();
-  return undefined;
 }

@@ -28,6 +28,7 @@ import { ACTIONS } from "../../shared/definition/document/index.ts";
 import type { LiveOrb } from "../../shared/definition/live-orb.ts";
 import { usableOrb } from "../../shared/definition/stored/index.ts";
 import type { Deps } from "../../shared/deps.ts";
+import { namingOf } from "../../shared/editing/index.ts";
 import { invalidParameters } from "../../shared/kernel/errors.ts";
 import { scopesFor } from "../http/prefixes.ts";
 import { defineRoute, newRouter } from "../http/router.ts";
@@ -167,17 +168,7 @@ const NamesSchema = z
 /** Returns what decides who may see names in an application; null if no such application is published. */
 async function namingOrb(deps: Deps, orb: string | undefined): Promise<NamingOrb | null> {
   const live = orb === undefined ? null : await usableOrb(deps, orb, "cached");
-  if (live === null) return null;
-  const { usesAccess, roles, grants, schedules, modules } = live.compiled;
-  const schemas = [...modules.values()].flatMap((module) => [...module.schemas.values()]);
-  return {
-    id: live.orb,
-    usesAccess,
-    roles,
-    grants,
-    schedules,
-    accesses: schemas.map(({ access }) => access),
-  };
+  return live === null ? null : namingOf(live.compiled);
 }
 
 /** Rejects callers who may not see names, before the parameters are checked. */

@@ -13,10 +13,12 @@ import {
   BATCH_SEGMENT,
   bothForms,
   CHANGES_SEGMENT,
+  EDITING_SEGMENT,
   entriesPath,
   hasEntryRoutes,
   hidesBatch,
   hidesChanges,
+  hidesEditing,
   hidesMcp,
   hidesSearch,
   MCP_SEGMENT,
@@ -126,6 +128,7 @@ function furtherTags(live: LiveOrb): string[][] {
         ]
       : []),
     ...(hasPreviews(live) ? [["previews", "Links to pages of a site that show drafts."]] : []),
+    ...(hasEditing(live) ? [["forms", "Unsaved changes of a person, and who edits an entry."]] : []),
     ["sign-in", realm === null ? "The sign-in page." : "Registration and sign-in."],
     ...(realm === null ? [] : [["own account", "Account and passkeys of the signed-in user."]]),
     ...(realm?.handlers.has("passkey") === true
@@ -208,6 +211,11 @@ function hasPreviews({ compiled }: LiveOrb): boolean {
   return schemas.some(({ definition }) => definition.preview !== undefined);
 }
 
+/** Returns whether the application has the routes for forms. */
+function hasEditing({ compiled }: LiveOrb): boolean {
+  return !hidesEditing(compiled) && hasEntryRoutes(compiled);
+}
+
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
@@ -216,6 +224,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   if (tail === `/${SEARCH_SEGMENT}`) return hasSearch(live);
   if (tail.split("/")[1] === CHANGES_SEGMENT) return hasChanges(live);
   if (tail.split("/")[1] === PREVIEWS_SEGMENT) return hasPreviews(live);
+  if (tail.split("/")[1] === EDITING_SEGMENT) return hasEditing(live);
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
   if (isSigninPage(segment)) return realm !== null;

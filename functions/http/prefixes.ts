@@ -4,6 +4,7 @@
  */
 import {
   type ChangeOperation,
+  type EditingOperation,
   type EntryOperation,
   needOf,
   type Operation,
@@ -39,7 +40,7 @@ export const contentRoute = (prefix: AdminPrefix, operation: PlatformOperation) 
 
 export function entryRoute(
   prefix: AdminPrefix,
-  operation: EntryOperation | ChangeOperation | PlatformOperation,
+  operation: EntryOperation | ChangeOperation | EditingOperation | PlatformOperation,
 ) {
   return {
     ...operatorRoute("Entries", "entries.read"),

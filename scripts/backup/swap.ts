@@ -99,6 +99,7 @@ export const recoverySteps = ({ from, before }: Journal) =>
  */
 const UNTOUCHED: readonly string[] = [
   streams.kv(buckets.challenges),
+  streams.kv(buckets.presence),
   streams.limits,
   streams.quotas,
   streams.longQuotas,

@@ -52,6 +52,7 @@ const ERASABLE = [
     buckets.orbUsers,
     buckets.orbCredentials,
     buckets.orbInvitations,
+    buckets.unsaved,
   ].map((bucket) => streams.kv(bucket)),
   streams.hooks,
 ];

@@ -27,6 +27,7 @@ import {
   type AccountOperation,
   type ChangeOperation,
   covered,
+  type EditingOperation,
   type EntryOperation,
   EVERY_ORB,
   type Operation,
@@ -37,7 +38,7 @@ import {
   type Scope,
   scopeIn,
 } from "./credentials/index.ts";
-import { handlersOnly, missingAct, peopleOnly, refusal } from "./refusals.ts";
+import { handlerRefusal, handlersOnly, missingAct, peopleOnly, refusal } from "./refusals.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -360,6 +361,26 @@ export function requireMay(
   requireAct(principal, ACT_OF[operation]);
   const { actor, scope, ...rights } = principal;
   if (!may(rights, operation, on)) throw entryRefusal(actor, operation, on);
+  requireCovered(scope, operation);
+}
+
+/** Throws 401 or 403 unless the caller is an account: only people edit in forms, and handlers do not. */
+export function requireAccount(actor: Actor): asserts actor is AccountActor {
+  if (actor.kind === "handler") throw handlerRefusal(actor);
+  if (actor.kind !== "orb" && actor.kind !== "platform") throw refusal(actor);
+}
+
+/**
+ * Throws 401 or 403 if the caller may not edit an entry in a form. API tokens may not either.
+ * @param on.isNew whether there is no such entry yet
+ */
+export function requireEditing(
+  { scope, ...rights }: Principal,
+  operation: EditingOperation,
+  on: { access: SchemaAccess; own: boolean; isNew: boolean },
+): void {
+  requireAccount(rights.actor);
+  requireMay(rights, on.isNew ? "create" : operation === "editing.keep" ? "update" : "readDraft", on);
   requireCovered(scope, operation);
 }
 

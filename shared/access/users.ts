@@ -1,5 +1,6 @@
 import type { Deps } from "../deps.ts";
 import { AppError, notFound } from "../kernel/errors.ts";
+import { eraseUnsaved, unsavedKeys } from "../store/editing.ts";
 import { untilWritten } from "../store/pages.ts";
 import { buckets, kvSubject, streams, token } from "../store/subjects.ts";
 import {
@@ -172,6 +173,7 @@ async function erase(deps: Deps, actor: Actor, realm: Realm, account: AccountRec
   await Promise.all([
     endSessions(deps, realm.name, account.id),
     eraseApiTokens(deps, realm.name, account.id),
+    eraseUnsaved(deps.store, unsavedKeys.ofAccount(realm.name, account.id)),
   ]);
   await revokeInvitationsOf(deps, actor, realm, account.role, account);
   if (account.recovery !== undefined) await closeRecoveryLink(deps, realm, account.recovery, "revoked");

@@ -63,6 +63,14 @@ export function hidesChanges({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(CHANGES_SEGMENT) || handlers.has(CHANGES_SEGMENT);
 }
 
+/** Path segment of the routes for forms in which people edit entries. */
+export const EDITING_SEGMENT = "editing";
+
+/** Returns whether a module or handler of the application is named `editing`. Its path then replaces those routes. */
+export function hidesEditing({ modules, handlers }: CompiledOrb): boolean {
+  return modules.has(EDITING_SEGMENT) || handlers.has(EDITING_SEGMENT);
+}
+
 export interface ActiveRoute {
   method: DescribedRoute["method"];
   path: string;
@@ -124,6 +132,7 @@ function routesOf(live: LiveOrb, known: ReadonlyMap<string, Handler | undefined>
     ...batchRoutes(live.compiled),
     ...searchRoutes(live.compiled),
     ...changeRoutes(live.compiled),
+    ...editingRoutes(live.compiled),
     ...[...live.compiled.modules.values()]
       .filter((module) => module.routed)
       .flatMap((module) => [...module.schemas.values()])
@@ -173,6 +182,27 @@ function changeRoutes(orb: CompiledOrb): ActiveRoute[] {
   if (hidesChanges(orb) || !hasEntryRoutes(orb)) return [];
   const base = `/api/${orb.id}/${CHANGES_SEGMENT}`;
   return CHANGE_ROUTES.map(([method, tail]) => ({
+    method,
+    path: base + tail,
+    orb: orb.id,
+    origin: "crud",
+    role: "user",
+  }));
+}
+
+/** The routes of the forms of entries, below the schema. */
+const EDITING_ROUTES: readonly [method: ActiveRoute["method"], tail: string][] = [
+  ["GET", ""],
+  ["PUT", "/{entryId}/unsaved"],
+  ["DELETE", "/{entryId}/unsaved"],
+  ["PUT", "/{entryId}/presence"],
+  ["DELETE", "/{entryId}/presence"],
+];
+
+function editingRoutes(orb: CompiledOrb): ActiveRoute[] {
+  if (hidesEditing(orb) || !hasEntryRoutes(orb)) return [];
+  const base = `/api/${orb.id}/${EDITING_SEGMENT}/{moduleId}/{schemaId}`;
+  return EDITING_ROUTES.map(([method, tail]) => ({
     method,
     path: base + tail,
     orb: orb.id,

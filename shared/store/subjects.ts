@@ -93,6 +93,10 @@ export const buckets = {
   handlers: "handlers",
   streamMappings: "stream_mappings",
   platformSettings: "platform_settings",
+  /** Unsaved changes of forms. */
+  unsaved: "unsaved",
+  /** Presence: the people who edit an entry at the moment. */
+  presence: "presence",
 } as const;
 
 export function orbOf(stream: string): string | undefined {

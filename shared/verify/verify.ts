@@ -32,6 +32,7 @@ export const PASSING: readonly string[] = [
   streams.usage,
   streams.heartbeat,
   streams.kv(buckets.challenges),
+  streams.kv(buckets.presence),
 ];
 
 interface History {

@@ -153,6 +153,7 @@ const lateManaged = json({ module: "news", values: { title: "late" } });
 const lateBatch = json({ do: [{ create: "news/article", values: { title: "late" } }] });
 const lateSet = json({ title: "late" });
 const robot = json({ name: "Robot", service: true });
+const lateUnsaved = json({ revision: 1, base: { values: {} }, draft: { values: { title: "late" } } });
 const ping = json({ jsonrpc: "2.0", id: 1, method: "ping" });
 const lines = "application/x-ndjson";
 
@@ -291,6 +292,26 @@ const ofSet = (route: string, refused: Refusals): Record<string, Rows> =>
     ]),
   );
 
+/** The requests of the form of an entry. */
+const ofForm = (
+  route: string,
+  by: (at: Place) => string,
+  refused: (at: Place) => Refusals,
+): Record<string, Rows> =>
+  Object.fromEntries(
+    [
+      ["unsaved", lateUnsaved],
+      ["presence", "{ }"],
+    ].map(([what, body = ""]) => [
+      `PUT ${route}/editing/{moduleId}/{schemaId}/{entryId}/${what}`,
+      (at: Place, asked: string) => {
+        const path = `${asked.split("/editing/")[0]}/editing/news/article/${at.entry}/${what}`;
+        const headers = { "If-Match": "*" };
+        return [{ by: by(at), path: path.replace("{orbId}", at.orb), body, headers, refused: refused(at) }];
+      },
+    ]),
+  );
+
 /** The requests to every route that takes a body, with the expected refusals. */
 const ROUTES: Record<string, Rows> = {
   ...ofAccount(
@@ -374,6 +395,13 @@ const ROUTES: Record<string, Rows> = {
   "PATCH /api/admin/orbs/{orbId}/entries/{entryId}": () => [
     { by: token, body: late, refused: IN_ANOTHER_ORB },
   ],
+
+  ...ofForm(
+    "/api/admin/orbs/{orbId}",
+    () => token,
+    () => IN_ANOTHER_ORB,
+  ),
+  ...ofForm("/api/{orbId}", ({ member }) => member.token, byMember),
 
   ...onlyOwn(
     ofAccount(

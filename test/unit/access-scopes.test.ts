@@ -15,6 +15,7 @@ import {
   ACCOUNT_OPERATIONS,
   CHANGE_OPERATIONS,
   covers,
+  EDITING_OPERATIONS,
   ENTRY_OPERATIONS,
   needOf,
   type Operation,
@@ -29,6 +30,7 @@ import { accessLists, compileAccess, NO_ROLES } from "../../shared/definition/do
 const ALL: Operation[] = [
   ...ENTRY_OPERATIONS,
   ...CHANGE_OPERATIONS,
+  ...EDITING_OPERATIONS,
   ...PLATFORM_OPERATIONS,
   ...REALM_OPERATIONS,
   ...ACCOUNT_OPERATIONS,
@@ -75,7 +77,9 @@ describe("what an API token needs", () => {
     for (const operation of ALL) {
       const need = needOf(operation);
       if (need === "session")
-        expect(["programs", "sessions", "identities", "recovery"]).toContain(operation.split(".")[0]);
+        expect(["editing", "programs", "sessions", "identities", "recovery"]).toContain(
+          operation.split(".")[0],
+        );
       else for (const can of need) expect(CANS).toContain(can);
     }
     expect(needOf("drop" as Operation)).toBe("session");

@@ -3,6 +3,7 @@ export {
   type ChangeOperation,
   covered,
   covers,
+  type EditingOperation,
   type EntryOperation,
   EVERY_ORB,
   isAccountOperation,

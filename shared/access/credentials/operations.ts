@@ -44,6 +44,13 @@ export const CHANGE_OPERATIONS = [
 ] as const;
 export type ChangeOperation = (typeof CHANGE_OPERATIONS)[number];
 
+/**
+ * Operations of a person who edits an entry in a form: `keep` stores unsaved changes that only this person sees, and
+ * `attend` tells other editors of the entry that this person edits it.
+ */
+export const EDITING_OPERATIONS = ["editing.keep", "editing.attend"] as const;
+export type EditingOperation = (typeof EDITING_OPERATIONS)[number];
+
 export const PLATFORM_OPERATIONS = [
   "orbs.list",
   "orbs.read",
@@ -105,6 +112,7 @@ export type UseOperation = (typeof USE_OPERATIONS)[number];
 export type Operation =
   | EntryOperation
   | ChangeOperation
+  | EditingOperation
   | PlatformOperation
   | RealmOperation
   | AccountOperation
@@ -141,6 +149,9 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
   "changes.comment": PROPOSE,
   "changes.approve": PUBLISH,
   "changes.publish": PUBLISH,
+
+  "editing.keep": "session",
+  "editing.attend": "session",
 
   "orbs.list": READ,
   "orbs.read": READ,

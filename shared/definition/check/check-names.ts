@@ -77,6 +77,7 @@ export function checkNames(document: LooseDocument, faults: Faults, before?: Orb
 const HIDEABLE: Readonly<Record<string, string>> = {
   batch: "batches",
   changes: "change sets",
+  editing: "forms",
   files: "files",
   mcp: "tools for agents",
   search: "searches",

@@ -6,6 +6,7 @@ import { requireWhole } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { releaseFiles } from "../../files/release.ts";
 import { AppError, notFound } from "../../kernel/errors.ts";
+import { eraseUnsaved, unsavedKeys } from "../../store/editing.ts";
 import { type EntryAddress, streams, subjects } from "../../store/subjects.ts";
 import { BATCH_LIMIT } from "../../store/types.ts";
 import { liveTombstone } from "../index/index.ts";
@@ -109,6 +110,7 @@ async function purge(deps: Deps, actor: Actor, orb: string, id: string): Promise
     const head = { subject: subjects.entryLog(entry.address), seq: entry.seq };
     await releaseFiles(deps, orb, id, false, [head]);
     await eraseVersions(deps, orb, id);
+    await eraseUnsaved(deps.store, unsavedKeys.ofEntry(orb, id));
     const at = new Date(deps.clock.now()).toISOString();
     // Clients that follow a list of drafts may still show the entry. This message tells them that the entry and its
     // history are gone.

@@ -40,6 +40,7 @@ import { inBatches } from "../../entry/index/index.ts";
 import { backfillExisting, cancelScheduled, moveLive, warnOfShared } from "../../entry/migrate/index.ts";
 import { compactSchemas, indexesOf, isUntouched, removeIndex } from "../../entry/ordered/index.ts";
 import { indexBytes, ReadBudget } from "../../store/budget.ts";
+import { eraseUnsaved, unsavedKeys } from "../../store/editing.ts";
 import { fileStream } from "../../store/file-subjects.ts";
 import { nullOnConflict, scanPages } from "../../store/pages.ts";
 import { buckets, streams, subjects } from "../../store/subjects.ts";
@@ -158,6 +159,7 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   if (!(await underWay())) return;
   await eraseRealm(deps, orb);
   await eraseDeliveries(deps, orb);
+  await eraseUnsaved(deps.store, unsavedKeys.ofOrb(orb));
   const done = nextRevision(
     head,
     { operation: "deleted", by: head.by, now: deps.clock.now() },

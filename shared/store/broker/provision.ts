@@ -165,6 +165,8 @@ export function platformStreams(replicas: number): StreamConfig[] {
     }),
     bucketConfig(buckets.streamMappings, replicas),
     bucketConfig(buckets.platformSettings, replicas),
+    bucketConfig(buckets.unsaved, replicas),
+    bucketConfig(buckets.presence, replicas),
   ];
 }
 
