@@ -49,10 +49,11 @@ function combination(): { host: Host; width: Width } {
 }
 
 /**
- * Chromium reports each failed request as an error. Tests may send invalid input on purpose, but other errors fail the
- * test.
+ * Chromium reports each failed request as an error. Tests may send invalid input on purpose, and take an entry or a right
+ * away while a form is open, which asks every few seconds. Other errors fail the test.
  */
-const REFUSED_INPUT = /^Failed to load resource: .* status of (409|412|422) /;
+const REFUSED_INPUT =
+  /^Failed to load resource: .* status of ((409|412|422) |(403|404) .*\/editing\/[^ ]*\/(unsaved|presence)(\?|$))/;
 
 interface OpenOptions {
   size?: { width: number; height: number };

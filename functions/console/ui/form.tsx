@@ -13,6 +13,12 @@ export interface FieldProps {
   aside?: ComponentChildren;
 }
 
+/** A field of an entry. */
+interface NamedProps extends FieldProps {
+  /** Name of the entry's field, by which the form finds what the user edits. */
+  name?: string | undefined;
+}
+
 /** HTML attributes that connect an input with its label, hint and error. */
 export interface InputAttributes {
   id: string;
@@ -31,12 +37,13 @@ export function Field({
   error,
   required,
   aside,
+  name,
   children,
-}: FieldProps & { children: (attributes: InputAttributes) => ComponentChildren }) {
+}: NamedProps & { children: (attributes: InputAttributes) => ComponentChildren }) {
   const id = useId();
   const described = [hint === undefined ? "" : `${id}-hint`, error === undefined ? "" : `${id}-error`];
   return (
-    <div class={`field ${error === undefined ? "" : "wrong"}`}>
+    <div class={`field ${error === undefined ? "" : "wrong"}`} data-field={name}>
       <div class="field-label">
         <label for={id} id={`${id}-label`} dir="auto">
           {label}

@@ -8,6 +8,8 @@ import { Button } from "../../ui/button.tsx";
 import { faultsOf, ProblemBox } from "../../ui/problem.tsx";
 import { ConflictDialog } from "./conflict.tsx";
 import { Notice } from "./notice.tsx";
+import { Kept, Offers } from "./offers.tsx";
+import { Others } from "./others.tsx";
 import type { EntryForm } from "./state/form.ts";
 
 export interface FormProps {
@@ -30,6 +32,8 @@ export function FormNotices({ form, entry, nameOf, start }: FormProps & { start:
     );
   return (
     <>
+      <Others people={form.context.present ?? []} schema={form.context.schema} />
+      <Offers {...{ form }} orb={form.context.orb} revision={entry?.revision ?? 0} />
       {draft.restored ? (
         <Notice icon="info">
           <p>{t("entry.restoredTyped")}</p>
@@ -56,11 +60,12 @@ export function FormNotices({ form, entry, nameOf, start }: FormProps & { start:
 
 /** What is uploading, what is unsaved, and the dialog in which the user resolves a conflict. */
 export function FormStanding({
-  form: { rights, draft, saving, waiting, isChanged, cells },
+  form,
   nameOf,
   orb,
   onStored,
 }: Omit<FormProps, "entry"> & { orb: OrbModel; onStored: (entry: EntryItem) => void }) {
+  const { rights, draft, saving, waiting, isChanged, cells } = form;
   const { meeting } = saving;
   return (
     <>
@@ -79,6 +84,7 @@ export function FormStanding({
           {isChanged ? t("entry.unsaved", { count: draft.changed.length }) : t("entry.noneUnsaved")}
         </p>
       ) : null}
+      {isChanged ? <Kept form={form} /> : null}
       {meeting === undefined ? null : (
         <ConflictDialog
           {...{ cells, orb }}

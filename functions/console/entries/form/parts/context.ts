@@ -1,4 +1,5 @@
 import type { Fault } from "../../../../../shared/client/problem.ts";
+import type { Present } from "../../../api/editing.ts";
 import type { EntryTarget, InputProps } from "../../../fields/parts/kind.ts";
 import type { Progress } from "../../../files/uploads.ts";
 import type { Cell, Content } from "../../../model/cells.ts";
@@ -28,6 +29,8 @@ export interface FormContext {
   tell: (cell: Cell, message: string | undefined) => void;
   /** Reports the uploads of a cell; undefined after the last one. */
   upload: (cell: Cell, progress: Progress | undefined) => void;
+  /** Others who edit the entry. */
+  present?: readonly Present[];
   /** Opens another entry next to the form. */
   open: ((target: EntryTarget) => void) | undefined;
   /** Lets the user create an entry for a reference; see `onCreate` of an input. */

@@ -88,6 +88,37 @@ function inBlock(fault: Fault, paths: readonly string[]): Fault {
   return { ...fault, message: t("entry.inBlock", { number: at + 1, message: fault.message }) };
 }
 
+/** Returns the name of a field of the entry; undefined for one of an object. */
+const nameIn = ({ name }: FieldModel, { before }: FormContext) => (before === undefined ? name : undefined);
+
+/** The names of the people who edit a field of the entry at the moment. */
+function Editors({ field, context }: { field: FieldModel; context: FormContext }) {
+  const people = context.before === undefined ? (context.present ?? []) : [];
+  const here = people.filter((one) => one.field === field.name);
+  if (here.length === 0) return null;
+  const names = here.map(({ by }) => by.name ?? t("editing.someone")).join(", ");
+  return <Badge tone="info">{t("editing.inField", { names })}</Badge>;
+}
+
+/** @param props.lock why the field cannot be changed */
+function Badges({
+  field,
+  context,
+  lock,
+}: {
+  field: FieldModel;
+  context: FormContext;
+  lock: string | undefined;
+}) {
+  return (
+    <span class="field-badges">
+      <Editors {...{ field, context }} />
+      {field.sensitive === true ? <Badge>{t("entry.sensitive")}</Badge> : null}
+      {lock === undefined ? null : <Badge>{t("entry.locked")}</Badge>}
+    </span>
+  );
+}
+
 export function FieldEditor({ field, context }: { field: FieldModel; context: FormContext }) {
   const { orb, draft, language, market } = context;
   // The platform tells the pattern. People read what it means.
@@ -108,12 +139,7 @@ export function FieldEditor({ field, context }: { field: FieldModel; context: Fo
   const [first] = all;
   const lock = lockOf(field, context);
   const hint = [hintOf(field), lock].filter((part) => part !== undefined).join(" ") || undefined;
-  const badges = (
-    <span class="field-badges">
-      {field.sensitive === true ? <Badge>{t("entry.sensitive")}</Badge> : null}
-      {lock === undefined ? null : <Badge>{t("entry.locked")}</Badge>}
-    </span>
-  );
+  const badges = <Badges {...{ field, context, lock }} />;
   const required = isRequired(field);
   if (all.length === 1 && first?.language === undefined && first?.market === undefined)
     return first === undefined ? null : (
@@ -123,6 +149,7 @@ export function FieldEditor({ field, context }: { field: FieldModel; context: Fo
         error={faultAt(faults, pointerOf(first))}
         required={required}
         aside={badges}
+        name={nameIn(field, context)}
       >
         {(attributes) => <CellInput cell={first} context={context} attributes={attributes} />}
       </Field>
@@ -134,7 +161,10 @@ export function FieldEditor({ field, context }: { field: FieldModel; context: Fo
   );
   const whole = faults.find(({ path }) => path === wholePath)?.message;
   return (
-    <fieldset class={`field varying ${whole === undefined ? "" : "wrong"}`}>
+    <fieldset
+      class={`field varying ${whole === undefined ? "" : "wrong"}`}
+      data-field={nameIn(field, context)}
+    >
       <legend>
         {labelOf(field)} {badges}
       </legend>

@@ -1,9 +1,9 @@
 /** The state of the form: the base revision, the user's edits, and the stored entry. */
-import { useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { type MutableRef, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import type { EntryItem } from "../../../api/entries.ts";
 import { type Cell, type Content, differing, valueAt, withValue } from "../../../model/cells.ts";
 import type { SchemaModel } from "../../../model/orb.ts";
-import { forgetDraft, keepDraft, keptDraft } from "./kept.ts";
+import { forgetDraft, keepDraft, keptDraft, type Remote } from "./kept.ts";
 
 export const contentOf = ({ values, validFrom, validTo }: Content): Content => ({
   values,
@@ -25,6 +25,8 @@ export interface Draft {
   changed: readonly Cell[];
   /** Whether unsaved changes were restored after a reload. */
   restored: boolean;
+  /** Where the server keeps the unsaved changes. The form sets it. */
+  remote: MutableRef<Remote | undefined>;
   set: (cell: Cell, value: unknown) => void;
   /** Resets the form to a base, optionally with other content. */
   begin: (base: Base, content?: Content) => void;
@@ -64,9 +66,11 @@ export function useDraft({
   cells: readonly Cell[];
   key: string;
 }): Draft {
+  const remote = useRef<Remote>();
   const [state, setState] = useState(() => {
     const base = entry === undefined ? { revision: 0, content: start } : baseOf(entry);
     const kept = keptDraft(key);
+    remote.current = kept?.remote;
     if (kept === undefined || differing(cells, kept.base, kept.draft).length === 0)
       return { base, content: base.content, restored: false };
     return { base: { revision: kept.revision, content: kept.base }, content: kept.draft, restored: true };
@@ -86,8 +90,14 @@ export function useDraft({
       forgetDraft(key);
       return undefined;
     }
-    const keep = () =>
-      keepDraft(key, { base: base.content, revision: base.revision, draft: content }, schema);
+    const keep = () => {
+      const { current } = remote;
+      keepDraft(
+        key,
+        { base: base.content, revision: base.revision, draft: content, remote: current },
+        schema,
+      );
+    };
     const timer = setTimeout(keep, 300);
     // Store the changes too if the user leaves or reloads the page before the timer fires.
     addEventListener("pagehide", keep);
@@ -101,6 +111,7 @@ export function useDraft({
     content,
     changed,
     restored: state.restored && isChanged,
+    remote,
     set: (cell, value) => setState((now) => ({ ...now, content: withValue(now.content, cell, value) })),
     stored: (next, sent) =>
       setState((now) => ({

@@ -20,7 +20,9 @@ import { type Rights, rightsOf } from "../../rights.ts";
 import type { FormContext } from "../parts/context.ts";
 import { type Draft, useDraft } from "./draft.ts";
 import { forgetDraft, keptKey } from "./kept.ts";
+import { usePresence } from "./presence.ts";
 import { type Saving, useSaving } from "./saving.ts";
+import { type Unsaving, useUnsaved } from "./unsaved.ts";
 import { useWaiting, type Waiting } from "./waiting.ts";
 
 /** The language and market that a form shows; undefined for all. */
@@ -65,6 +67,8 @@ export interface EntryForm {
   writable: readonly FieldModel[];
   saving: Saving;
   waiting: Waiting;
+  /** The unsaved changes on the server. */
+  unsaved: Unsaving;
   context: FormContext;
   /** The faults that no input of the form shows. */
   rest: readonly Fault[];
@@ -184,6 +188,9 @@ export function useEntryForm(input: FormInput): EntryForm {
   const keyOf = (id: string, other = place) => keyIn(caller, other, id);
   const key = keyOf(entry?.id ?? `new/${input.copyOf ?? ""}`);
   const draft = useDraft({ entry, start, schema, cells, key });
+  const isReadOnly = rights.readOnly !== undefined;
+  const unsaved = useUnsaved({ place, entry, start, draft, cells, schema, key, isReadOnly });
+  const present = usePresence(place, isReadOnly ? undefined : entry?.id, within);
   const [revealed, setRevealed] = useState<Content>();
   const writable = sendable(fields, rights, draft);
   const left = (id: string | undefined) => {
@@ -213,7 +220,7 @@ export function useEntryForm(input: FormInput): EntryForm {
   useLeaveGuard(isUnsaved, ask);
   const isRevealable = rights.reveal && entry !== undefined && place.change === undefined;
   const context: FormContext = {
-    ...{ orb, schema, managed, faults, revealed, tell },
+    ...{ orb, schema, managed, faults, revealed, tell, present },
     ...{ readOnly: rights.readOnly, writable: rights.writable, mayField: rights.mayField },
     ...{ language: view.language, market: view.market, open: input.open, create: input.create },
     draft: draft.content,
@@ -229,6 +236,6 @@ export function useEntryForm(input: FormInput): EntryForm {
   const rest = otherFaults(faults, cells.map(pointerOf).concat(fields.map(({ name }) => `/values/${name}`)));
   return {
     ...{ place, rights, fields, cells, windows, draft, isChanged, writable, saving, waiting, context, rest },
-    ...{ key, keyOf, mayDiscard: async () => !isUnsaved() || ask() },
+    ...{ unsaved, key, keyOf, mayDiscard: async () => !isUnsaved() || ask() },
   };
 }

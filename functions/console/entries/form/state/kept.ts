@@ -1,6 +1,7 @@
 /**
  * Stores unsaved changes in this browser tab, so that a reload or a new sign-in loses nothing. Sensitive values are not
- * stored.
+ * stored. The server keeps the same changes a few seconds later (`keeper.ts`). The copy of the tab counts as long as the
+ * server has no other version than the one from which the tab went on.
  */
 import type { Account } from "../../../api/caller.ts";
 import type { Content } from "../../../model/cells.ts";
@@ -11,6 +12,15 @@ export interface Kept {
   base: Content;
   revision: number;
   draft: Content;
+  remote?: Remote | undefined;
+}
+
+/** Where the server keeps the changes. */
+export interface Remote {
+  /** The id of the entry, or the one that the form chose for a new entry. */
+  id: string;
+  /** The version that the form wrote or read last; undefined for none. */
+  version: number | undefined;
 }
 
 /** Returns the storage key. It contains the account, so that accounts do not see each other's drafts. */
@@ -26,9 +36,9 @@ function without(content: Content, { fields }: SchemaModel, base: Content): Cont
   return { ...content, values: Object.fromEntries(values) };
 }
 
-export function keepDraft(key: string, { base, revision, draft }: Kept, schema: SchemaModel): void {
+export function keepDraft(key: string, { draft, ...more }: Kept, schema: SchemaModel): void {
   try {
-    const kept: Kept = { base, revision, draft: without(draft, schema, base) };
+    const kept: Kept = { ...more, draft: without(draft, schema, more.base) };
     sessionStorage.setItem(key, JSON.stringify(kept));
   } catch {
     // The storage is full or blocked. The form still contains the changes.
@@ -49,5 +59,16 @@ export function keptDraft(key: string): Kept | undefined {
     return kept ?? undefined;
   } catch {
     return undefined;
+  }
+}
+
+/** Stores where the server keeps the changes that this tab has stored. */
+export function keepRemote(key: string, remote: Remote): void {
+  const kept = keptDraft(key);
+  if (kept === undefined) return;
+  try {
+    sessionStorage.setItem(key, JSON.stringify({ ...kept, remote }));
+  } catch {
+    // The storage is full or blocked.
   }
 }
