@@ -99,7 +99,7 @@ const typed = (title: string, more: object = {}): Changed => ({
 });
 const keep = (by: Actor, id: string, changed: Changed, expect: number | undefined = 0, schema?: string) =>
   keepUnsaved(deps, by, { ...of(id, schema), changed, expect });
-const titleOf = async (by: Actor, id: string) => (await readUnsaved(deps, by, of(id)))?.draft.values["title"];
+const titleOf = async (by: Actor, id: string) => (await readUnsaved(deps, by, of(id)))?.draft.values.title;
 const stored = async (filter: string) =>
   (await store.kvList(buckets.unsaved, filter, { maxBytes: 1e7 })).map((each) => each.text());
 
@@ -143,7 +143,7 @@ it("lets one of two windows that write at once know that it did not come first",
     keep(ada, id, typed("three"), version),
     keep(ada, id, typed("four"), version),
   ]);
-  const won = next.flatMap((each) => (each.status === "fulfilled" ? [each.value.draft.values["title"]] : []));
+  const won = next.flatMap((each) => (each.status === "fulfilled" ? [each.value.draft.values.title] : []));
   expect(won).toEqual([await titleOf(ada, id)]);
   const lost = next.find((each) => each.status === "rejected");
   expect(lost).toMatchObject({ reason: { code: "unsaved_mismatch" } });
