@@ -1,7 +1,7 @@
 import type { Store } from "../../shared/store/types.ts";
 import { Failure } from "../process/failure.ts";
 import { inspectCertificate } from "./certificate.ts";
-import { isRecentEnough, MINIMUM } from "./version.ts";
+import { isRecentEnough, RECENT_ENOUGH } from "./version.ts";
 
 /** Returns the hosts in the setting NATS_URL, without credentials. */
 export function hostsOf(url: string): string {
@@ -55,7 +55,7 @@ export async function checkBroker(store: Store, url: string): Promise<void> {
   }
   if (!isRecentEnough(server.version)) {
     throw new LastingFailure(
-      `The broker at ${address} is nats-server ${server.version}, but ${MINIMUM} or newer is needed. Update it.`,
+      `The broker at ${address} is nats-server ${server.version}, but ${RECENT_ENOUGH} is needed. Update it.`,
     );
   }
   try {

@@ -2,7 +2,7 @@ import { existsSync, mkdirSync } from "node:fs";
 import { delimiter, join } from "node:path";
 import { Failure } from "../process/failure.ts";
 import * as debian from "./debian.ts";
-import { isRecentEnough, MINIMUM, versionOf } from "./version.ts";
+import { isRecentEnough, RECENT_ENOUGH, versionOf } from "./version.ts";
 
 const EXECUTABLE = process.platform === "win32" ? "nats-server.exe" : "nats-server";
 
@@ -18,10 +18,10 @@ export interface Places {
 
 /** Returns the command that installs the broker on this system. */
 function advice(platform: NodeJS.Platform = process.platform): string {
-  const need = `nats-server ${MINIMUM} or newer is needed and was not found. Install it with:`;
+  const need = `nats-server ${RECENT_ENOUGH} is needed and was not found. Install it with:`;
   if (platform === "darwin") return `${need} brew install nats-server`;
   if (platform === "win32") return `${need} winget install NATSAuthors.NATSServer`;
-  return `${need} docker run -d -p 127.0.0.1:9222:9222 nats:2.14 (with JetStream and a WebSocket listener configured, then NATS_URL=ws://127.0.0.1:9222), or unpack a release of github.com/nats-io/nats-server and set NATS_SERVER_BIN to its binary.`;
+  return `${need} docker run -d -p 127.0.0.1:9222:9222 nats:2.15 (with JetStream and a WebSocket listener configured, then NATS_URL=ws://127.0.0.1:9222), or unpack a release of github.com/nats-io/nats-server and set NATS_SERVER_BIN to its binary.`;
 }
 
 /**
@@ -37,7 +37,7 @@ export function findBroker({ explicit, path, caches, say }: Places): string {
       );
     if (!isRecentEnough(version)) {
       throw new Failure(
-        `NATS_SERVER_BIN=${explicit} is nats-server ${version}: ${MINIMUM} or newer is needed. Update it, or unset NATS_SERVER_BIN.`,
+        `NATS_SERVER_BIN=${explicit} is nats-server ${version}: ${RECENT_ENOUGH} is needed. Update it, or unset NATS_SERVER_BIN.`,
       );
     }
     return explicit;

@@ -1,26 +1,39 @@
 import { spawnSync } from "node:child_process";
 import { statSync } from "node:fs";
 
-/** Minimum broker version: the first with message schedules and atomic batches. */
-export const MINIMUM = "2.14.0";
+/**
+ * For each line of releases, the first broker version with message schedules and atomic batches that does not use more
+ * and more processor time while messages expire. Later lines are recent enough.
+ */
+const MINIMUMS = ["2.14.10", "2.15.1"];
+
+/** The versions that are recent enough, for messages. */
+export const RECENT_ENOUGH = `${MINIMUMS.join(", ")} or newer`;
 
 export function parseVersion(output: string): string | undefined {
   return /\bv?(\d+\.\d+\.\d+(?:-[0-9A-Za-z.]+)?)\b/.exec(output)?.[1];
 }
 
+const numbersOf = (version: string): number[] => version.split(".").map(Number);
+
+/** Returns the difference of two versions: a positive number if the first is newer. */
+function compare(one: readonly number[], other: readonly number[]): number {
+  const differences = one.map((number, index) => number - (other[index] ?? 0));
+  return differences.find((difference) => difference !== 0) ?? 0;
+}
+
 /**
- * Returns whether a version is at least the minimum. A pre-release such as "2.14.0-RC.1" counts as older than its
- * release.
+ * Returns whether a version is at least the minimum of its line. A pre-release such as "2.15.1-RC.1" counts as older
+ * than its release.
  */
-export function isRecentEnough(version: string, minimum = MINIMUM): boolean {
+export function isRecentEnough(version: string): boolean {
   const [numbers = "", preRelease] = version.split("-", 2);
-  const have = numbers.split(".").map(Number);
-  const need = minimum.split(".").map(Number);
-  for (let index = 0; index < 3; index++) {
-    const difference = (have[index] ?? 0) - (need[index] ?? 0);
-    if (difference !== 0) return difference > 0;
-  }
-  return preRelease === undefined;
+  const have = numbersOf(numbers);
+  const minimums = MINIMUMS.map(numbersOf);
+  const ofLine = ([major, minor]: readonly number[]) => major === have[0] && minor === have[1];
+  const need = minimums.find(ofLine) ?? minimums.at(-1) ?? [];
+  const difference = compare(have, need);
+  return difference > 0 || (difference === 0 && preRelease === undefined);
 }
 
 /** Versions of binaries that this process has started, by the path and the state of the file. */

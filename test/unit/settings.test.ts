@@ -13,15 +13,20 @@ test.each([
 });
 
 test.each([
-  ["2.14.0", true],
-  ["2.14.1", true],
+  ["2.14.10", true],
+  ["2.14.11", true],
   ["2.15.1", true],
+  ["2.15.10", true],
+  ["2.16.0", true],
   ["3.0.0", true],
-  ["2.13.9", false],
+  ["2.14.9", false],
+  ["2.15.0", false],
+  ["2.13.99", false],
   ["2.9.25", false],
   ["1.99.99", false],
-  ["2.14.0-RC.1", false],
-  ["2.14.1-preview", true],
+  ["2.14.10-RC.1", false],
+  ["2.15.1-RC.2", false],
+  ["2.15.2-preview", true],
 ])("checks whether version %s is recent enough: %s", (version, expected) => {
   expect(isRecentEnough(version)).toBe(expected);
 });
