@@ -42,6 +42,7 @@ import logOut from "lucide:log-out";
 import mail from "lucide:mail";
 import menu from "lucide:menu";
 import messageSquare from "lucide:message-square";
+import minus from "lucide:minus";
 import moon from "lucide:moon";
 import pause from "lucide:pause";
 import pencil from "lucide:pencil";
@@ -115,6 +116,7 @@ const ICONS = {
   mail,
   menu,
   messageSquare,
+  minus,
   moon,
   pause,
   pencil,

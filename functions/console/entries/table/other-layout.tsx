@@ -1,4 +1,5 @@
 /** Loads the layouts of a list beside the table when one is first chosen. */
+import type { ComponentType } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useCaller } from "../../state/session.ts";
 import { ProblemBox } from "../../ui/problem.tsx";
@@ -6,8 +7,14 @@ import { Loading } from "../../ui/states.tsx";
 import { rightsOf } from "../rights.ts";
 import type { FrameProps } from "./layouts/frame.tsx";
 
-type LayoutModule = typeof import("./layouts/frame.tsx");
-let loadedLayouts: LayoutModule | undefined;
+type Shown = ComponentType<FrameProps>;
+
+/** What shows the layouts. The map is apart, because it has the outline of the land. */
+const LOADS: Readonly<Record<"frame" | "map", () => Promise<Shown>>> = {
+  frame: async () => (await import("./layouts/frame.tsx")).LayoutFrame,
+  map: async () => (await import("./layouts/map.tsx")).MapFrame,
+};
+const loaded = new Map<string, Shown>();
 
 interface OtherProps extends Omit<FrameProps, "mayChange"> {
   /** Whether the caller may change some of the entries. */
@@ -24,15 +31,17 @@ export function OtherLayout({ changes, ...props }: OtherProps) {
     const rights = rightsOf(caller, { orb, module: parent, schema }, item);
     return rights.readOnly === undefined && rights.mayField(field, "write");
   };
-  const [module, setModule] = useState(loadedLayouts);
+  const kind = props.layout.kind === "map" ? "map" : "frame";
+  const [, setLoads] = useState(0);
   const [error, setError] = useState<unknown>();
   useEffect(() => {
-    if (module !== undefined) return;
-    import("./layouts/frame.tsx").then((found) => {
-      loadedLayouts = found;
-      setModule(found);
+    if (loaded.has(kind)) return;
+    LOADS[kind]().then((found) => {
+      loaded.set(kind, found);
+      setLoads((now) => now + 1);
     }, setError);
-  }, [module]);
+  }, [kind]);
   if (error !== undefined) return <ProblemBox error={error} retry={() => location.reload()} />;
-  return module === undefined ? <Loading /> : <module.LayoutFrame {...{ mayChange, ...props }} />;
+  const Layout = loaded.get(kind);
+  return Layout === undefined ? <Loading /> : <Layout {...{ mayChange, ...props }} />;
 }

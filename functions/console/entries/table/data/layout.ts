@@ -1,4 +1,4 @@
-/** The layouts of a list beside the table: cards with images, boards by a value, and calendars by a date. */
+/** The layouts of a list beside the table: cards with images, boards by a value, calendars by a date, and maps. */
 import { type FieldModel, labelOf, type SchemaModel } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 import { isTemporal, PROPERTIES } from "./view.ts";
@@ -7,7 +7,7 @@ import { isTemporal, PROPERTIES } from "./view.ts";
 const MOST_COLUMNS = 20;
 
 export interface Layout {
-  kind: "cards" | "board" | "calendar";
+  kind: "cards" | "board" | "calendar" | "map";
   field: FieldModel;
 }
 
@@ -40,6 +40,12 @@ export function layoutsOf(schema: SchemaModel): ReadonlyMap<string, { label: str
       layouts.set(`calendar:${field.name}`, {
         label: t("table.calendar", { field: labelOf(field) }),
         layout: { kind: "calendar", field },
+      });
+  for (const field of schema.fields)
+    if (field.type === "point" && isPlain(field))
+      layouts.set(`map:${field.name}`, {
+        label: t("table.map", { field: labelOf(field) }),
+        layout: { kind: "map", field },
       });
   return layouts;
 }
