@@ -51,6 +51,7 @@ import { managedRoutes, runtimeRoutes } from "./runtime/entries.ts";
 import { httpHandlers, MOUNTED } from "./runtime/handlers-http.ts";
 import { streamsRoutes } from "./streams/routes.ts";
 import { orbVerifyRoutes } from "./verify/routes.ts";
+import { adminViewRoutes, orbViews } from "./views/routes.ts";
 
 /** Returns whether the platform itself serves a path, not an orb (a hosted application). */
 function isOwnPath(path: string): boolean {
@@ -82,6 +83,17 @@ function describeIn(runtime: OpenAPIHono<AppEnv>, { router }: { router: OpenAPIH
     if (definition.type === "route") runtime.openAPIRegistry.registerPath(definition.route);
 }
 
+/** The families of the management API that also exist for published applications. */
+const MANAGED = [adminBatchRoutes, adminChangeRoutes, adminEditingRoutes, adminFileRoutes, adminViewRoutes];
+
+/** The families of published applications, by their path segment. */
+const families = () => ({
+  changes: orbChanges(),
+  editing: orbEditing(),
+  views: orbViews(),
+  _previews: orbPreviews(),
+});
+
 /** Creates the HTTP application without any I/O. */
 export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   const own = newRouter();
@@ -106,15 +118,13 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
   for (const routes of [callerRoutes(), nameRoutes()]) own.route("/", routes);
   own.route("/", docsRoutes());
   own.route("/", consoleRoutes());
-  own.route("/", metricsRoutes(published));
-  own.route("/", faultRoutes(published));
+  for (const routesOf of [metricsRoutes, faultRoutes]) own.route("/", routesOf(published));
   own.route("/", platformAuthRoutes());
   own.route("/", sharedAuthRoutes());
   own.route("/", pageRoutes());
   own.route("/", auditRoutes());
   own.route("/", managedRoutes());
-  own.route("/", adminBatchRoutes());
-  for (const routes of [adminChangeRoutes(), adminEditingRoutes(), adminFileRoutes()]) own.route("/", routes);
+  for (const routesOf of MANAGED) own.route("/", routesOf());
   own.route("/", streamMappingRoutes());
   own.route("/", registryRoutes());
   own.route("/", definitionRoutes());
@@ -143,8 +153,7 @@ export function createApp(hostOf: (env: Record<string, unknown>) => Host): App {
     return access.answer(c, next, orbId, segment, called);
   });
   describeIn(runtime, access);
-  const families = { changes: orbChanges(), editing: orbEditing(), _previews: orbPreviews() };
-  for (const [segment, family] of Object.entries(families)) {
+  for (const [segment, family] of Object.entries(families())) {
     runtime.use(`/api/:orbId/${segment}/*`, family.answer);
     describeIn(runtime, family);
   }

@@ -54,6 +54,7 @@ const TAGS = [
   { name: "Entries: searches", description: "Entries of all schemas, by their words." },
   { name: "Change sets", description: "Changes of many entries that are published together." },
   { name: "Change sets, review", description: "Approvals, rejections and comments." },
+  { name: "Saved views", description: "Saved views of lists, of one account or shared." },
   { name: "Files", description: "The library of files: their descriptions, replacement and deletion." },
   { name: "Deliveries", description: "Deliveries of the hooks after writes, and calls of schedules." },
   { name: "Handlers", description: "The registry of handlers." },

@@ -21,9 +21,11 @@ import {
   hidesEditing,
   hidesMcp,
   hidesSearch,
+  hidesViews,
   MCP_SEGMENT,
   PREVIEWS_SEGMENT,
   SEARCH_SEGMENT,
+  VIEWS_SEGMENT,
 } from "../../shared/orb/routes.ts";
 import { PATHS } from "../runtime/definition-parts.ts";
 import { describeHandlers, type Handlers } from "./calls.ts";
@@ -127,6 +129,7 @@ function furtherTags(live: LiveOrb): string[][] {
           ["change sets, review", "Approvals, rejections and comments."],
         ]
       : []),
+    ...(hasViews(live) ? [["saved views", "Saved views of lists."]] : []),
     ...(hasPreviews(live) ? [["previews", "Links to pages of a site that show drafts."]] : []),
     ...(hasEditing(live) ? [["forms", "Unsaved changes of a person, and who edits an entry."]] : []),
     ["sign-in", realm === null ? "The sign-in page." : "Registration and sign-in."],
@@ -216,6 +219,11 @@ function hasEditing({ compiled }: LiveOrb): boolean {
   return !hidesEditing(compiled) && hasEntryRoutes(compiled);
 }
 
+/** Returns whether the application has the routes for saved views. */
+function hasViews({ compiled }: LiveOrb): boolean {
+  return !hidesViews(compiled) && hasEntryRoutes(compiled);
+}
+
 function isServed(live: LiveOrb, path: string): boolean {
   const tail = path.slice("/api/{orbId}".length);
   if (tail === "/signin") return true;
@@ -225,6 +233,7 @@ function isServed(live: LiveOrb, path: string): boolean {
   if (tail.split("/")[1] === CHANGES_SEGMENT) return hasChanges(live);
   if (tail.split("/")[1] === PREVIEWS_SEGMENT) return hasPreviews(live);
   if (tail.split("/")[1] === EDITING_SEGMENT) return hasEditing(live);
+  if (tail.split("/")[1] === VIEWS_SEGMENT) return hasViews(live);
   const realm = orbRealm(live.document);
   const segment = tail.split("/")[1] ?? "";
   if (isSigninPage(segment)) return realm !== null;

@@ -9,6 +9,7 @@ import {
   needOf,
   type Operation,
   type PlatformOperation,
+  type ViewOperation,
 } from "../../shared/access/credentials/index.ts";
 import { entryAdmin, platformAdmin } from "../middleware/session.ts";
 import { withoutDefinition } from "./definition-header.ts";
@@ -40,7 +41,7 @@ export const contentRoute = (prefix: AdminPrefix, operation: PlatformOperation) 
 
 export function entryRoute(
   prefix: AdminPrefix,
-  operation: EntryOperation | ChangeOperation | EditingOperation | PlatformOperation,
+  operation: EntryOperation | ChangeOperation | EditingOperation | ViewOperation | PlatformOperation,
 ) {
   return {
     ...operatorRoute("Entries", "entries.read"),

@@ -37,6 +37,7 @@ import {
   requireCovered,
   type Scope,
   scopeIn,
+  type ViewOperation,
 } from "./credentials/index.ts";
 import { handlerRefusal, handlersOnly, missingAct, peopleOnly, refusal } from "./refusals.ts";
 
@@ -334,6 +335,35 @@ export function requireChange(principal: Principal, operation: ChangeOperation, 
 /** Returns whether an account with these roles may approve a change set under a review rule. */
 export function mayReview(grant: Grant, role: Role, orbRole: string | undefined): boolean {
   return permits(grant, { role, orbRole }, false);
+}
+
+/**
+ * Returns whether an account may perform an operation on the saved views of a schema's lists. Accounts that may read
+ * entries of the schema see views and keep their own. Views that others see are for those who manage users. Handlers have
+ * no views.
+ */
+export function mayView(
+  { actor, ...caller }: Principal,
+  operation: ViewOperation,
+  access: SchemaAccess,
+): boolean {
+  const { scope, ...rights } = caller;
+  if (scope !== undefined && !covered(scope, operation)) return false;
+  const reads = (["read", "readDraft"] as const).some((each) => may(rights, each, { access, own: true }));
+  if (actor.kind === "platform") return true;
+  if (actor.kind !== "orb" || !reads) return false;
+  return operation === "views.share" ? mayInRealm(rights.role, "users.write") : atLeast(rights.role, "user");
+}
+
+/** Throws 401 or 403 if the caller may not perform the operation on the saved views of a schema's lists. */
+export function requireView(principal: Principal, operation: ViewOperation, access: SchemaAccess): void {
+  if (mayView(principal, operation, access)) return;
+  const { actor, scope, ...rights } = principal;
+  if (!mayView({ actor, ...rights }, operation, access)) {
+    const sees = actor.kind === "orb" && mayView({ actor, ...rights }, "views.read", access);
+    throw refusal(actor, sees ? "admin" : undefined);
+  }
+  requireCovered(scope, operation);
 }
 
 const MEMBERS = ["user", "admin", "owner"] as const;

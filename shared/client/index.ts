@@ -17,6 +17,7 @@ import {
   type Transport,
 } from "./transport.ts";
 import type { AnyOrbs, Fields, Mode, OrbTypes } from "./types.ts";
+import { type Views, viewsOf } from "./views.ts";
 
 export type { BatchItem, BatchOptions, BatchRef, BatchWritten } from "./batch.ts";
 export type {
@@ -63,6 +64,8 @@ export type {
   Status,
   Values,
 } from "./types.ts";
+
+export type { View, ViewInput, ViewList, ViewPage, Views } from "./views.ts";
 
 interface HandlerOptions extends CallOptions {
   /** The client sends this key with every attempt of a call, so that the service can recognise a repeated attempt. */
@@ -122,6 +125,8 @@ export type OrbClient<All, O extends OrbTypes, D extends Mode> = {
        */
       in(target: ChangeTarget): OrbInChange<All, O, D>;
     };
+    /** Returns the saved views of a schema's lists. */
+    views<M extends keyof O["modules"] & string>(module: M, schema: keyof O["modules"][M] & string): Views;
   };
 
 export interface Client<All, D extends Mode> {
@@ -141,6 +146,12 @@ export interface Client<All, D extends Mode> {
   register(options?: RegisterOptions): Promise<string>;
   /** Ends the caller's session in the given realm (set of accounts). */
   signOut(options?: SignInOptions): Promise<void>;
+}
+
+/** Adds a function. An older orb can have a module of its name: then the function has its collections too. */
+function withOlder(orbs: Record<string, unknown>, name: "batch" | "search" | "views", act: object): void {
+  const older = orbs[name];
+  orbs[name] = new Proxy(act, { get: (_, member) => Reflect.get(Object(older), member) });
 }
 
 /**
@@ -169,15 +180,10 @@ function collectionsOf(
       collection(transport, `${base}/${encodeURIComponent(module)}/${encodeURIComponent(schema)}`, defaults),
     ),
   );
-  // An older orb can have a module `batch` or `search`. Then the function has its collections too.
-  const withModule = (name: "batch" | "search", act: object) => {
-    const older = orbs[name];
-    orbs[name] = new Proxy(act, { get: (_, member) => Reflect.get(Object(older), member) });
-  };
-  withModule("batch", (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
+  withOlder(orbs, "batch", (items: readonly BatchItem<OrbTypes>[], options?: BatchOptions) =>
     sendBatch(transport, base, defaults, items, options),
   );
-  withModule("search", (text: string, options?: SearchOptions) =>
+  withOlder(orbs, "search", (text: string, options?: SearchOptions) =>
     searchOrb(unpinned, base, text, { ...defaults, ...options }),
   );
   return orbs;
@@ -212,6 +218,7 @@ function orbClient(transport: Transport, orb: string, defaults: Wish, revision: 
   orbs.changes = new Proxy(changes, {
     get: (own, name) => Reflect.get(own, name) ?? Reflect.get(Object(older), name),
   });
+  withOlder(orbs, "views", (module: string, schema: string) => viewsOf(transport, base, module, schema));
   return orbs;
 }
 

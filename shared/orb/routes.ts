@@ -71,6 +71,14 @@ export function hidesEditing({ modules, handlers }: CompiledOrb): boolean {
   return modules.has(EDITING_SEGMENT) || handlers.has(EDITING_SEGMENT);
 }
 
+/** Path segment of the routes for the saved views of lists. */
+export const VIEWS_SEGMENT = "views";
+
+/** Returns whether a module or handler of the application is named `views`. Its path then replaces those routes. */
+export function hidesViews({ modules, handlers }: CompiledOrb): boolean {
+  return modules.has(VIEWS_SEGMENT) || handlers.has(VIEWS_SEGMENT);
+}
+
 export interface ActiveRoute {
   method: DescribedRoute["method"];
   path: string;
@@ -133,6 +141,7 @@ function routesOf(live: LiveOrb, known: ReadonlyMap<string, Handler | undefined>
     ...searchRoutes(live.compiled),
     ...changeRoutes(live.compiled),
     ...editingRoutes(live.compiled),
+    ...viewRoutes(live.compiled),
     ...[...live.compiled.modules.values()]
       .filter((module) => module.routed)
       .flatMap((module) => [...module.schemas.values()])
@@ -209,6 +218,17 @@ function editingRoutes(orb: CompiledOrb): ActiveRoute[] {
     origin: "crud",
     role: "user",
   }));
+}
+
+function viewRoutes(orb: CompiledOrb): ActiveRoute[] {
+  if (hidesViews(orb) || !hasEntryRoutes(orb)) return [];
+  const all = `/api/${orb.id}/${VIEWS_SEGMENT}/{module}/{schema}`;
+  const one = `${all}/{viewId}`;
+  const route = { orb: orb.id, origin: "crud", role: "user" } as const;
+  return [
+    ...(["GET", "POST"] as const).map((method) => ({ ...route, method, path: all })),
+    ...(["GET", "PUT", "DELETE"] as const).map((method) => ({ ...route, method, path: one })),
+  ];
 }
 
 /** Returns the URL path of a schema's entries. If the module has only one schema, the path omits the schema's name. */

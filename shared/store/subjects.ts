@@ -261,6 +261,12 @@ export const subjects = {
   changeDue: (orb: string, set: string) => `${token(orb, "orb")}._change.${token(set, "change")}.due`,
   changesDue: (orb: string) => `${token(orb, "orb")}._change.*.due`,
   everyChangeDue: "*._change.*.due",
+  /** The saved views of a schema's lists that several accounts see. */
+  sharedViews: (a: Omit<EntryAddress, "id">) =>
+    `${token(a.orb, "orb")}._view.${a.type}.${token(a.schema, "schema")}.shared`,
+  /** The saved views of a schema's lists that only one account sees. @param kind of the account */
+  ownViews: (a: Omit<EntryAddress, "id">, kind: "platform" | "orb", account: string) =>
+    `${token(a.orb, "orb")}._view.${a.type}.${token(a.schema, "schema")}.${kind}.${token(account, "account")}`,
   /** The pending version of an entry in a change set. */
   changeVersion: (set: string, a: EntryAddress) =>
     `${token(a.orb, "orb")}._change.${token(set, "change")}.entry.${a.type}.${token(a.schema, "schema")}.${token(a.id, "entry")}`,

@@ -242,6 +242,22 @@ function shared(sets: Place["sets"], isInReview: boolean, open: () => Promise<st
   return set;
 }
 
+/** Views need no right to write entries, and the readers of an orb with shared accounts are those of the recreated one. */
+const byReader = (at: Place): Refusals => {
+  const { "lets only owners write": _, ...refused } = byMember(at);
+  return at.realm === "shared" ? OFFLINE : refused;
+};
+const viewsIn = (orb: string, prefix = "/api") => `${prefix}/${orb}/views/news/article`;
+/** Returns the body of a view whose name no other has. */
+const lateView = () => json({ name: `late ${crypto.randomUUID()}` });
+
+/** Saves a view, and returns its path. @param path of all views */
+async function viewIn(path: string): Promise<string> {
+  const { status, body } = await as("POST", path, { name: `first ${crypto.randomUUID()}` });
+  expect(status, JSON.stringify(body)).toBe(201);
+  return `${path}/${body.id}`;
+}
+
 /** Opens a change set. @param inReview whether it waits for approvals */
 async function openedSet(orb: string, inReview: boolean): Promise<string> {
   const base = `/api/admin/orbs/${orb}/changes`;
@@ -380,6 +396,17 @@ const ROUTES: Record<string, Rows> = {
   "POST /api/admin/orbs/{orbId}/batch": () => [{ by: token, body: lateBatch, refused: WITHOUT_ORB }],
   "POST /api/admin/orbs/{orbId}/changes": () => [{ by: token, body: lateSet, refused: WITHOUT_ORB }],
   ...ofSet("/api/admin/orbs/{orbId}", IN_ANOTHER_ORB),
+  "POST /api/admin/orbs/{orbId}/views/{module}/{schema}": ({ orb }) => [
+    { by: token, path: viewsIn(orb, "/api/admin/orbs"), body: lateView(), refused: WITHOUT_ORB },
+  ],
+  "PUT /api/admin/orbs/{orbId}/views/{module}/{schema}/{viewId}": async ({ orb }) => [
+    {
+      by: token,
+      path: await viewIn(viewsIn(orb, "/api/admin/orbs")),
+      body: lateView(),
+      refused: IN_ANOTHER_ORB,
+    },
+  ],
   "POST /api/admin/orbs/{orbId}/changes/{changeId}/definition/rebase": async ({ orb }, route) => {
     const set = await openedSet(orb, false);
     const proposed = await as("PATCH", `/api/admin/orbs/${orb}?change=${set}`, { description: "first" });
@@ -461,6 +488,14 @@ const ROUTES: Record<string, Rows> = {
     { by: at.member.token, path: `/api/${at.orb}/changes`, body: lateSet, refused: byMember(at) },
     { by: token, path: `/api/${at.orb}/changes`, body: lateSet, refused: OFFLINE },
   ],
+  "POST /api/{orbId}/views/{module}/{schema}": (at) => [
+    { by: at.member.token, path: viewsIn(at.orb), body: lateView(), refused: byReader(at) },
+    { by: token, path: viewsIn(at.orb), body: lateView(), refused: OFFLINE },
+  ],
+  "PUT /api/{orbId}/views/{module}/{schema}/{viewId}": async (at) => {
+    const path = await viewIn(`${viewsIn(at.orb)}`);
+    return [{ by: token, path, body: lateView(), refused: { ...OFFLINE, "is deleted and recreated": 404 } }];
+  },
   ...ofSet("/api/{orbId}", { ...OFFLINE, "is deleted and recreated": 404 }),
   "POST /api/{orbId}/batch": (at) => [
     { by: at.member.token, path: `/api/${at.orb}/batch`, body: lateBatch, refused: byMember(at) },

@@ -11,8 +11,7 @@ import {
   type TagChange,
   type UploadedFile,
 } from "../../../shared/client/files.ts";
-import { isProblem } from "../../../shared/client/problem.ts";
-import { sessionEnded, transport } from "./http.ts";
+import { asked, transport } from "./http.ts";
 import { orbPath } from "./orbs.ts";
 
 export type {
@@ -28,15 +27,6 @@ export interface FilesPlace {
   orb: string;
   /** Whether the caller is a platform admin. */
   managed: boolean;
-}
-
-async function asked<T>(request: Promise<T>): Promise<T> {
-  try {
-    return await request;
-  } catch (error) {
-    if (isProblem(error) && error.status === 401) sessionEnded.value = true;
-    throw error;
-  }
 }
 
 const libraryOf = ({ orb, managed }: FilesPlace): Files =>

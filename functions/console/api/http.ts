@@ -9,6 +9,16 @@ export const transport = createTransport({ retries: 2 });
 /** Whether a request failed because the session has ended. The page then offers to sign in again. */
 export const sessionEnded = signal(false);
 
+/** Returns the response to a request. Notes if the session has ended. */
+export async function asked<T>(request: Promise<T>): Promise<T> {
+  try {
+    return await request;
+  } catch (error) {
+    if (isProblem(error) && error.status === 401) sessionEnded.value = true;
+    throw error;
+  }
+}
+
 export interface ReadOptions {
   query?: Readonly<Record<string, string | number | boolean | undefined>> | URLSearchParams | undefined;
   signal?: AbortSignal | undefined;
@@ -60,12 +70,7 @@ export async function send(
     },
     repeat: method === "POST" ? "refused" : "safe",
   });
-  try {
-    return await request;
-  } catch (error) {
-    if (isProblem(error) && error.status === 401) sessionEnded.value = true;
-    throw error;
-  }
+  return asked(request);
 }
 
 async function bodyOf<T>(response: Response): Promise<T> {

@@ -16,6 +16,7 @@ export {
   requireCovered,
   type Scope,
   scopeIn,
+  type ViewOperation,
 } from "./operations.ts";
 export { CANS, type Can, RIGHTS } from "./rights.ts";
 export { isTokenText, readTokenText, type TokenParts, writeTokenText } from "./token-text.ts";

@@ -51,6 +51,10 @@ export type ChangeOperation = (typeof CHANGE_OPERATIONS)[number];
 export const EDITING_OPERATIONS = ["editing.keep", "editing.attend"] as const;
 export type EditingOperation = (typeof EDITING_OPERATIONS)[number];
 
+/** Operations on the saved views of lists. `write` changes the caller's own views, `share` those that others see. */
+export const VIEW_OPERATIONS = ["views.read", "views.write", "views.share"] as const;
+export type ViewOperation = (typeof VIEW_OPERATIONS)[number];
+
 export const PLATFORM_OPERATIONS = [
   "orbs.list",
   "orbs.read",
@@ -113,6 +117,7 @@ export type Operation =
   | EntryOperation
   | ChangeOperation
   | EditingOperation
+  | ViewOperation
   | PlatformOperation
   | RealmOperation
   | AccountOperation
@@ -152,6 +157,9 @@ const NEEDS: Readonly<Record<Operation, Need>> = {
 
   "editing.keep": "session",
   "editing.attend": "session",
+  "views.read": READ,
+  "views.write": WRITE,
+  "views.share": MANAGE,
 
   "orbs.list": READ,
   "orbs.read": READ,

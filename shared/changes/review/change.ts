@@ -2,14 +2,12 @@
 import type { Actor } from "../../access/actor.ts";
 import { type Principal, principalIn } from "../../access/authorize.ts";
 import type { ChangeOperation } from "../../access/credentials/index.ts";
-import { fenceGuard } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
 import { GONE_SECONDS, type Guard, type OrbContext } from "../../entry/model/index.ts";
-import { renewDefinition, retryOnConflict } from "../../entry/write/index.ts";
+import { renewDefinition, retryOnConflict, storeBeside } from "../../entry/write/index.ts";
 import { revisionMismatch } from "../../kernel/errors.ts";
-import { encodeText } from "../../kernel/ids.ts";
-import { counted, countValues } from "../../quotas/write.ts";
-import { streams, subjects } from "../../store/subjects.ts";
+import { counted } from "../../quotas/write.ts";
+import { subjects } from "../../store/subjects.ts";
 import type { Append } from "../../store/types.ts";
 import {
   type ChangeSet,
@@ -30,30 +28,6 @@ import { planFor } from "./plan.ts";
 export interface Attempt extends ReadSet {
   context: OrbContext;
   principal: Principal;
-}
-
-const NO_GUESSES = { secret: [], unread: [] };
-
-/** Stores messages of a set, unless the definition of the application or what the message expects has changed. */
-export async function storeInSet(
-  deps: Deps,
-  actor: Actor,
-  { orb, fence }: OrbContext,
-  set: string,
-  messages: readonly Append[],
-): Promise<void> {
-  const guard: Append = {
-    subject: subjects.guard(orb, set, 0),
-    data: "",
-    ttl: GONE_SECONDS,
-    expect: fenceGuard(orb, fence),
-  };
-  const bytes = messages.reduce(
-    (sum, { data }) => sum + (typeof data === "string" ? encodeText(data) : data).length,
-    0,
-  );
-  await countValues(deps, actor, orb, { bytes, publish: false, guesses: NO_GUESSES });
-  await deps.store.batch(streams.orb(orb), [guard, ...messages]);
 }
 
 export interface OpenSet extends InOrb {
@@ -88,7 +62,7 @@ export async function openSet(
       const context = attempt === 0 ? first : await renewDefinition(deps, { orbId, renew });
       allow(context);
       const set = newSet(deps, actor, content);
-      await storeInSet(deps, actor, context, set.id, openingMessages(context.orb, set));
+      await storeBeside(deps, actor, context, set.id, openingMessages(context.orb, set));
       return reviewed(context, set, await read(deps, context, set));
     }),
   );
@@ -115,7 +89,7 @@ export async function writeInSet<T>(
       const principal = principalIn(actor, context.orb, context.compiled);
       requireOn(principal, context.compiled, operation, read.set);
       const { messages, result } = await decide({ context, principal, ...read });
-      await storeInSet(deps, actor, context, id, messages);
+      await storeBeside(deps, actor, context, id, messages);
       return result;
     }),
   );

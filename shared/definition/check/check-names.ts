@@ -81,6 +81,7 @@ const HIDEABLE: Readonly<Record<string, string>> = {
   files: "files",
   mcp: "tools for agents",
   search: "searches",
+  views: "saved views",
 };
 
 /**

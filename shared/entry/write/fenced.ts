@@ -7,8 +7,11 @@
  * send it in the same batch, the platform undoes the write if the broker rejects the guard.
  */
 
+import type { Actor } from "../../access/actor.ts";
 import { fenceGuard, fenceNow, UNFENCED } from "../../definition/stored/index.ts";
 import type { Deps } from "../../deps.ts";
+import { encodeText } from "../../kernel/ids.ts";
+import { countValues } from "../../quotas/write.ts";
 import { nullOnConflict } from "../../store/pages.ts";
 import { appendGuarded } from "../../store/policy.ts";
 import { streams, subjects } from "../../store/subjects.ts";
@@ -96,4 +99,32 @@ async function takeBack(
   const adds = before.claims.filter((key) => isOrderedKey(key) && !made.claims.includes(key));
   const messages = [...keyMessages(address, { adds, frees: [] }), message];
   await nullOnConflict(deps.store.pipeline(streams.orb(address.orb), messages));
+}
+
+const NO_GUESSES = { secret: [], unread: [] };
+
+/**
+ * Stores what an application has beside its entries, such as change sets, in one atomic write, unless the definition of the application or what a message expects has changed.
+ * @param id of what the messages are about
+ * @throws Conflict
+ */
+export async function storeBeside(
+  deps: Deps,
+  actor: Actor,
+  { orb, fence }: OrbContext,
+  id: string,
+  messages: readonly Append[],
+): Promise<void> {
+  const guard: Append = {
+    subject: subjects.guard(orb, id, 0),
+    data: "",
+    ttl: GONE_SECONDS,
+    expect: fenceGuard(orb, fence),
+  };
+  const bytes = messages.reduce(
+    (sum, { data }) => sum + (typeof data === "string" ? encodeText(data) : data).length,
+    0,
+  );
+  await countValues(deps, actor, orb, { bytes, publish: false, guesses: NO_GUESSES });
+  await deps.store.batch(streams.orb(orb), [guard, ...messages]);
 }

@@ -24,7 +24,7 @@ export {
   schemaFor,
 } from "./create.ts";
 export { deleteChange, deleteEntry } from "./delete.ts";
-export { appendFenced } from "./fenced.ts";
+export { appendFenced, storeBeside } from "./fenced.ts";
 export {
   archiveChange,
   archiveEntry,

@@ -431,7 +431,7 @@ export function List(props: ListProps) {
     <div class="entries">
       {empty && !filtered ? null : (
         <Toolbar
-          {...{ table, view, change, columns: names, isRecord, managed, code }}
+          {...{ table, place, view, change, columns: names, isRecord, code }}
           query={writeView(view)}
           context={{ schema, orb, managed, knownValues }}
           onOpen={open}

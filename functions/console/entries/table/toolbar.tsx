@@ -1,4 +1,5 @@
 import { useMemo } from "preact/hooks";
+import type { EntryPlace } from "../../api/entries.ts";
 import type { Status } from "../../api/orbs.ts";
 import type { SchemaModel } from "../../model/orb.ts";
 import { t } from "../../texts/t.ts";
@@ -9,7 +10,7 @@ import { layoutsOf } from "./data/layout.ts";
 import { STATUSES, type View, withFilter } from "./data/view.ts";
 import { AddFilter, Chips, Search } from "./filter/chips.tsx";
 import type { FilterContext } from "./filter/filter-form.tsx";
-import { SaveView, useViews, Views } from "./views.tsx";
+import { SaveView, useViews, ViewBar } from "./views.tsx";
 
 /** Shows only entries in one state. */
 function StateFilter({
@@ -68,10 +69,10 @@ function LayoutSwitch({
 /** The controls above the list: saved views, search, state, filters, language and columns. */
 export function Toolbar({
   table,
+  place,
   query,
   view,
   columns,
-  managed,
   isRecord,
   context,
   change,
@@ -81,25 +82,26 @@ export function Toolbar({
   code,
 }: {
   table: string;
+  place: EntryPlace;
   query: string;
   view: View;
   columns: readonly string[];
-  managed: boolean;
   /** Whether the entries are records or settings, which have no states. */
   isRecord: boolean;
   context: FilterContext;
   change: (part: Partial<View>, replace?: boolean) => void;
-  onOpen: (query: string) => void;
+  onOpen: (query: string, replace?: boolean) => void;
   onColumns: (names: readonly string[] | undefined) => void;
   onExport: () => void;
   /** Path of the page that shows sample code for the list's request. */
   code: string;
 }) {
   const { schema, orb } = context;
-  const [views, keep] = useViews(table);
+  const { managed } = place;
+  const views = useViews(table, { place, orb, query, open: onOpen });
   return (
     <div class="grid-tools">
-      <Views {...{ views, query, keep, onOpen }} />
+      <ViewBar views={views} />
       <div class="tool-row">
         <Search {...{ schema, view }} onChange={(part) => change(part, true)} />
         {managed && !isRecord ? (
@@ -110,7 +112,7 @@ export function Toolbar({
           onAdd={(filter) => change({ filters: withFilter(view, filter) })}
           onMissing={(missing) => change({ missing })}
         />
-        <SaveView {...{ views, query, keep }} />
+        <SaveView {...{ views, view }} />
         <div class="tool-end">
           <LayoutSwitch {...{ schema, view }} onChange={(layout) => change({ layout })} />
           <VariantSwitch {...{ schema, orb, view }} onChange={(part) => change(part)} />

@@ -1,6 +1,8 @@
-/** Stores the columns and saved views of a table in the browser. */
+/**
+ * Stores the columns of a table in the browser, and reads the saved views that earlier versions have stored there.
+ */
 
-export interface SavedView {
+export interface KeptView {
   name: string;
   /** The query part of the page's URL. */
   query: string;
@@ -26,7 +28,7 @@ function write(name: string, value: unknown): void {
 const isNames = (value: unknown): value is string[] =>
   Array.isArray(value) && value.every((name) => typeof name === "string");
 
-const isViews = (value: unknown): value is SavedView[] =>
+const isViews = (value: unknown): value is KeptView[] =>
   Array.isArray(value) &&
   value.every(
     (view: unknown) =>
@@ -48,8 +50,8 @@ export const readColumns = (table: string): readonly string[] | undefined =>
 export const writeColumns = (table: string, names: readonly string[]): void =>
   write(`console.columns/${table}`, names);
 
-export const readViews = (table: string): readonly SavedView[] =>
+export const readViews = (table: string): readonly KeptView[] =>
   read(`console.views/${table}`, isViews) ?? [];
 
-export const writeViews = (table: string, views: readonly SavedView[]): void =>
+export const writeViews = (table: string, views: readonly KeptView[]): void =>
   write(`console.views/${table}`, views);

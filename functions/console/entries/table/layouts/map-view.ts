@@ -31,8 +31,8 @@ export const CLOSEST = 2 ** 24;
 const GROUP = 44;
 /** Pixels around all places. */
 const MARGIN = 40;
-/** At the closest when all places are fitted in, a pixel is about a kilometer. */
-const FIT_CLOSEST = 2 ** 15;
+/** Pixels of the whole earth around a single place: a pixel is about a kilometer. */
+const ONE_PLACE = 2 ** 15;
 
 export const isPoint = (value: unknown): value is Point =>
   typeof value === "object" &&
@@ -83,7 +83,8 @@ export function fitted({ width, height }: Pick<Frame, "width" | "height">, point
   const [xs, ys] = [spots.map(({ x }) => x), spots.map(({ y }) => y)];
   const [west, east, north, south] = [Math.min(...xs), Math.max(...xs), Math.min(...ys), Math.max(...ys)];
   const room = (length: number) => Math.max(1, length - 2 * MARGIN);
-  const scale = Math.min(room(width) / (east - west), room(height) / (south - north), FIT_CLOSEST);
+  const isOne = east === west && south === north;
+  const scale = isOne ? ONE_PLACE : Math.min(room(width) / (east - west), room(height) / (south - north));
   return within({ x: (west + east) / 2, y: (north + south) / 2, scale, width, height });
 }
 
