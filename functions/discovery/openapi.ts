@@ -55,6 +55,7 @@ const TAGS = [
   { name: "Change sets", description: "Changes of many entries that are published together." },
   { name: "Change sets, review", description: "Approvals, rejections and comments." },
   { name: "Saved views", description: "Saved views of lists, of one account or shared." },
+  { name: "Forms", description: "Unsaved changes of a person, and who edits an entry." },
   { name: "Files", description: "The library of files: their descriptions, replacement and deletion." },
   { name: "Deliveries", description: "Deliveries of the hooks after writes, and calls of schedules." },
   { name: "Handlers", description: "The registry of handlers." },

@@ -59,8 +59,8 @@ interface Place {
 const PROBLEMS = [401, 403, 404] as const;
 
 interface Params {
-  moduleId: string;
-  schemaId: string;
+  module: string;
+  schema: string;
   entryId: string;
 }
 
@@ -68,7 +68,7 @@ interface Params {
 async function formOf(
   { orbOf }: Place,
   c: Context<AppEnv>,
-  { moduleId: module, schemaId: schema, entryId: id }: Params,
+  { module, schema, entryId: id }: Params,
 ): Promise<UnsavedIn> {
   const orb = await orbOf(c);
   const { deps, actor } = c.var;
@@ -84,7 +84,7 @@ function expected(header: string | undefined): number | undefined {
 
 function addUnsaved(place: Place): void {
   const { prefix, suffix, common, router } = place;
-  const all = `${prefix}/{orbId}/${EDITING_SEGMENT}/{moduleId}/{schemaId}` as const;
+  const all = `${prefix}/{orbId}/${EDITING_SEGMENT}/{module}/{schema}` as const;
   const path = `${all}/{entryId}/unsaved` as const;
   const shared = common("editing.keep");
   const list = defineRoute({
@@ -145,7 +145,7 @@ function addUnsaved(place: Place): void {
 
 function addPresence(place: Place): void {
   const { prefix, suffix, common, router } = place;
-  const path = `${prefix}/{orbId}/${EDITING_SEGMENT}/{moduleId}/{schemaId}/{entryId}/presence` as const;
+  const path = `${prefix}/{orbId}/${EDITING_SEGMENT}/{module}/{schema}/{entryId}/presence` as const;
   const shared = common("editing.attend");
   const stay = defineRoute({
     ...shared,

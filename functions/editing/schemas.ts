@@ -8,8 +8,8 @@ const inPath = (name: string, description: string) =>
 
 export const SchemaParams = z.object({
   orbId: z.string().openapi({ param: { name: "orbId", in: "path" }, example: "shop" }),
-  moduleId: inPath("moduleId", "The module's id"),
-  schemaId: inPath("schemaId", "The schema's id"),
+  module: inPath("module", "The module's id"),
+  schema: inPath("schema", "The schema's id"),
 });
 export const EntryParams = SchemaParams.extend({
   entryId: inPath("entryId", "The entry's id"),

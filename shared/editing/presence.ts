@@ -9,6 +9,7 @@ import { notFound } from "../kernel/errors.ts";
 import { countWrite } from "../quotas/quotas.ts";
 import { SMALL_BYTES } from "../store/budget.ts";
 import { type AccountKey, presenceKeys } from "../store/editing.ts";
+import { nullIfMissing } from "../store/pages.ts";
 import { buckets, isToken, kvSubject, streams } from "../store/subjects.ts";
 import { namesFor } from "./names.ts";
 import { entryOf, type FormOf, formOf, reading, type Within } from "./place.ts";
@@ -60,8 +61,12 @@ export async function attend(
   await countWrite(deps, actor, orb.orb);
   const [entry, list] = await Promise.all([
     reading(deps, input).then((within) => entryOf(within, input, form, "editing.attend")),
-    deps.store.kvList(buckets.presence, presenceKeys.ofEntry(orb.orb, id), { maxBytes: SMALL_BYTES }),
+    nullIfMissing(
+      deps.store.kvList(buckets.presence, presenceKeys.ofEntry(orb.orb, id), { maxBytes: SMALL_BYTES }),
+    ),
   ]);
+  // An earlier version of the platform set up the broker.
+  if (list === null) return [];
   const key = presenceKeys.one(orb.orb, id, account);
   const own = list.find((each) => each.key === key);
   const others = list.filter((each) => each !== own);
@@ -107,6 +112,6 @@ export async function leave(deps: Deps, actor: Actor, input: FormOf): Promise<vo
   const { orb, id } = input;
   if (isNew || !isToken(id)) throw notFound("entry");
   const key = presenceKeys.one(orb.orb, id, account);
-  if ((await deps.store.kvGet(buckets.presence, key)) === null) return;
+  if ((await nullIfMissing(deps.store.kvGet(buckets.presence, key))) === null) return;
   await deps.store.kvDelete(buckets.presence, key, { ttl: LEFT_SECONDS });
 }

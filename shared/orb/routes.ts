@@ -210,7 +210,7 @@ const EDITING_ROUTES: readonly [method: ActiveRoute["method"], tail: string][] =
 
 function editingRoutes(orb: CompiledOrb): ActiveRoute[] {
   if (hidesEditing(orb) || !hasEntryRoutes(orb)) return [];
-  const base = `/api/${orb.id}/${EDITING_SEGMENT}/{moduleId}/{schemaId}`;
+  const base = `/api/${orb.id}/${EDITING_SEGMENT}/{module}/{schema}`;
   return EDITING_ROUTES.map(([method, tail]) => ({
     method,
     path: base + tail,

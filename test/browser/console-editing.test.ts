@@ -35,6 +35,15 @@ const EDITING = {
 /** Lets a page ask at once who else is there, as if it came to the foreground. */
 const look = (page: Page) => page.evaluate('void document.dispatchEvent(new Event("visibilitychange"))');
 
+/** Returns the titles that the server keeps for the person of a page, of one entry or of all. */
+async function keptTitles(page: Page, id?: string): Promise<readonly string[]> {
+  const path = `/api/admin/orbs/${ORB}/editing/news/article${id === undefined ? "" : `?entry=${id}`}`;
+  const { items } = await page.evaluate<{ items: { draft: { values: { title: string } } }[] }>(
+    `fetch(${JSON.stringify(path)}).then((response) => response.json())`,
+  );
+  return items.map(({ draft }) => draft.values.title);
+}
+
 async function untilSeen(page: Page, text: string): Promise<void> {
   await expect
     .poll(
@@ -79,6 +88,7 @@ test("offers what is not saved on another device, to this person alone, and comp
   await first.getByLabel("Pin").fill("1234");
   await first.getByText("The server keeps your changes. Only you see them.").waitFor();
   await first.getByText("Not kept, because they are sensitive: Pin.").waitFor();
+  expect(await keptTitles(first, id)).toEqual(["Typed here"]);
   const other = await console.openAs(ORB, "admin", `${ARTICLES}/${id}`);
   await other.getByLabel("Title").waitFor();
   const second = await console.open(`${ARTICLES}/${id}`);
@@ -108,22 +118,33 @@ test("offers what is not saved on another device, to this person alone, and comp
   });
   // Nobody else was offered anything, and after the save nothing is left.
   expect(await other.getByText("unsaved change from another window").count()).toBe(0);
-  const kept = `/api/admin/orbs/${ORB}/editing/news/article?entry=${id}`;
-  await expect
-    .poll(async () => (await call(console.platform, "GET", kept, { token: console.token })).body.items)
-    .toEqual([]);
+  await expect.poll(() => keptTitles(second, id)).toEqual([]);
+});
+
+test("lets neither of two windows of one person replace what the other has kept", async () => {
+  const id = await console.seedEntry(ORB, { module: "news", values: { title: "Both" } });
+  const first = await console.open(`${ARTICLES}/${id}`);
+  const second = await console.open(`${ARTICLES}/${id}`);
+  await second.getByLabel("Title").waitFor();
+  await first.getByLabel("Title").fill("In the first");
+  await expect.poll(() => keptTitles(first, id)).toEqual(["In the first"]);
+  await second.getByLabel("Title").fill("In the second");
+  const offer = second.locator(".entry-notice", { hasText: "from another window" });
+  await offer.getByText("Until you choose, only this tab keeps it.").waitFor();
+  expect(await keptTitles(first, id)).toEqual(["In the first"]);
+  await offer.getByRole("button", { name: "Discard" }).click();
+  await expect.poll(() => keptTitles(first, id)).toEqual(["In the second"]);
+  await expect.poll(() => second.getByLabel("Title").inputValue()).toBe("In the second");
 });
 
 test("offers a new entry that was never saved, until it is discarded", async () => {
   const first = await console.open(`${ARTICLES}/new`);
   await first.getByLabel("Title").fill("Never saved");
   await first.getByText("The server keeps your changes. Only you see them.").waitFor();
+  expect(await keptTitles(first)).toContain("Never saved");
   const second = await console.open(`${ARTICLES}/new`);
   const offer = second.locator(".entry-notice", { hasText: "from another window" });
   await offer.getByRole("button", { name: "Discard" }).click();
   await expect.poll(() => offer.count()).toBe(0);
-  const kept = `/api/admin/orbs/${ORB}/editing/news/article`;
-  await expect
-    .poll(async () => (await call(console.platform, "GET", kept, { token: console.token })).body.items)
-    .toEqual([]);
+  await expect.poll(() => keptTitles(second)).not.toContain("Never saved");
 });

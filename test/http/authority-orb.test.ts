@@ -319,7 +319,7 @@ const ofForm = (
       ["unsaved", lateUnsaved],
       ["presence", "{ }"],
     ].map(([what, body = ""]) => [
-      `PUT ${route}/editing/{moduleId}/{schemaId}/{entryId}/${what}`,
+      `PUT ${route}/editing/{module}/{schema}/{entryId}/${what}`,
       (at: Place, asked: string) => {
         const path = `${asked.split("/editing/")[0]}/editing/news/article/${at.entry}/${what}`;
         const headers = { "If-Match": "*" };

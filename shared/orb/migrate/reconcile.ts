@@ -158,8 +158,7 @@ export async function finishDeletion(deps: Deps, orb: string, head: OrbHead): Pr
   await deps.store.deleteStream(fileStream(orb));
   if (!(await underWay())) return;
   await eraseRealm(deps, orb);
-  await eraseDeliveries(deps, orb);
-  await eraseUnsaved(deps.store, unsavedKeys.ofOrb(orb));
+  await Promise.all([eraseDeliveries(deps, orb), eraseUnsaved(deps.store, unsavedKeys.ofOrb(orb))]);
   const done = nextRevision(
     head,
     { operation: "deleted", by: head.by, now: deps.clock.now() },

@@ -42,8 +42,8 @@ export interface KeeperOptions {
 
 const statusOf = (error: unknown): number | undefined => (isProblem(error) ? error.status : undefined);
 
-/** Whether an answer says that nothing can be kept: the rights or the entry are gone, or the session has ended. */
-const isOver = (error: unknown): boolean => [400, 401, 403, 404, 410, 422].includes(statusOf(error) ?? 0);
+/** Whether an answer says that nothing can be kept: the rights, the entry or the set are gone, or the session has ended. */
+const isOver = (error: unknown): boolean => [401, 403, 404, 409, 410].includes(statusOf(error) ?? 0);
 
 export class Keeper {
   readonly #options: KeeperOptions;
@@ -140,13 +140,15 @@ export class Keeper {
   }
 
   #fail(error: unknown): void {
-    if (isOver(error)) {
+    const status = statusOf(error);
+    const isFull = isProblem(error, "too_many_unsaved");
+    if (!isFull && isOver(error)) {
       this.#show({ standing: "none" });
       return;
     }
-    const status = statusOf(error);
-    this.#show({ standing: status === 413 ? "large" : status === 409 ? "full" : "failed" });
-    if (status === 413 || status === 409 || this.#ended) return;
+    this.#show({ standing: status === 413 ? "large" : isFull ? "full" : "failed" });
+    // The same request would fail again.
+    if (this.#ended || (status !== undefined && status >= 400 && status < 429)) return;
     this.#timer ??= setTimeout(() => this.flush(), AGAIN_MS);
   }
 
