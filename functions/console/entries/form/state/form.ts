@@ -166,14 +166,14 @@ function useCells({ caller, orb, module, schema, entry }: FormInput) {
 }
 
 /** Asks before the user leaves a form with unsaved changes. @param unsaved their number */
-async function asksToLeave(unsaved: number, key: string): Promise<boolean> {
+async function asksToLeave(unsaved: number, forget: () => void): Promise<boolean> {
   const leaves = await confirm({
     title: t("entry.leaveTitle"),
     text: t("entry.leaveText", { count: Math.max(1, unsaved) }),
     action: t("entry.leave"),
     danger: true,
   });
-  if (leaves) forgetDraft(key);
+  if (leaves) forget();
   return leaves;
 }
 
@@ -216,7 +216,11 @@ export function useEntryForm(input: FormInput): EntryForm {
   const isChanged = draft.changed.length > 0;
   // Text that is not valid yet, such as half a JSON value, is a change too.
   const isUnsaved = () => isChanged || hasUnread() || waiting.isUploading();
-  const ask = () => asksToLeave(draft.changed.length, key);
+  const ask = () =>
+    asksToLeave(draft.changed.length, () => {
+      forgetDraft(key);
+      unsaved.forget();
+    });
   useLeaveGuard(isUnsaved, ask);
   const isRevealable = rights.reveal && entry !== undefined && place.change === undefined;
   const context: FormContext = {

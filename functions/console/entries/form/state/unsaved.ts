@@ -22,6 +22,8 @@ export interface Unsaving extends Pick<KeeperState, "standing"> {
   offers: readonly Offer[];
   /** Labels of the changed fields whose values are not kept, because they are sensitive. */
   left: readonly string[];
+  /** Erases the changes of this form, which the user has decided to discard. */
+  forget: () => void;
 }
 
 /** Returns the content with the parts that a form has changed. */
@@ -113,6 +115,8 @@ export function useUnsaved(input: UnsavedInput): Unsaving {
   return {
     standing,
     left: [...left].map(labelOf),
+    // At once, because the page may be closed next: a sign-out loads another one.
+    forget: () => keeper.current?.change(undefined),
     offers: offers.map((kept) => {
       const base = withPart(stored, kept.base);
       const content = withPart(base, kept.draft);
