@@ -5,25 +5,27 @@ import { adminToken, call } from "../support/auth.ts";
 import { launchChromium, type TestBrowser } from "../support/browser.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { faults, look } from "../support/signin.ts";
-import { openWarm, type WarmContext, type WarmOptions } from "../support/warm.ts";
+import { type WarmContexts, type WarmOptions, warmContexts } from "../support/warm.ts";
 
 const shop = readFileSync(new URL("../../scripts/examples/shop.json", import.meta.url), "utf8");
 
 let platform: TestPlatform;
 let chromium: TestBrowser;
 /** The program of the page is large, so all tests but the one without it use the copy that is compiled. */
-let warm: WarmContext;
+let warm: WarmContexts;
 beforeAll(async () => {
   [platform, chromium] = await Promise.all([sharedPlatform({ link: true }), launchChromium()]);
-  warm = await openWarm(chromium, platform.origin);
+  warm = warmContexts(chromium, platform.origin);
 });
 afterEach(() => warm.release());
-afterAll(() => chromium?.[Symbol.asyncDispose]());
+afterAll(async () => {
+  await warm?.close();
+  await chromium?.[Symbol.asyncDispose]();
+});
 
 /** Opens the only page of a test, without a virtual authenticator unless the options say otherwise. */
 async function open(options: WarmOptions = {}): Promise<Page> {
   const opened = await warm.page({ authenticator: false, ...options });
-  if (opened === undefined) throw new Error("The test has a page already.");
   opened.page.setDefaultTimeout(30_000);
   return opened.page;
 }

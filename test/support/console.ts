@@ -5,10 +5,11 @@ import { afterAll, afterEach, beforeAll, expect } from "vitest";
 import { serveProcess } from "../../scripts/host/process.ts";
 import { PLATFORM_REALM } from "../../shared/access/authorize.ts";
 import { adminToken, call, register } from "./auth.ts";
+import { faults } from "./axe.ts";
 import { launchChromium, type TestBrowser } from "./browser.ts";
 import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
-import { faults, sessionCookie } from "./signin.ts";
-import { openWarm, type WarmContext } from "./warm.ts";
+import { sessionCookie } from "./signin.ts";
+import { type WarmContexts, warmContexts } from "./warm.ts";
 
 /** Sizes of screens. */
 const SIZES = { desktop: { width: 1280, height: 860 }, phone: { width: 390, height: 844 } } as const;
@@ -102,11 +103,12 @@ export function useConsole(options?: Pick<TestPlatformOptions, "hooks" | "stream
   const allowed: RegExp[] = [];
   const opened: Page[] = [];
 
-  let warm: WarmContext;
+  let warm: WarmContexts;
+  let isOwn = false;
 
   async function newPage({ size = chosen, dark = false, alone = false }: OpenOptions = {}): Promise<Page> {
     const options = { viewport: size, colorScheme: dark ? "dark" : "light" } as const;
-    const { page } = (alone ? undefined : await warm.page(options)) ?? (await chromium.page(options));
+    const { page } = alone ? await chromium.page(options) : await warm.page(options);
     page.setDefaultTimeout(30_000);
     // The browser also reports violations of the Content-Security-Policy on the console.
     page.on("console", (message) => {
@@ -132,10 +134,11 @@ export function useConsole(options?: Pick<TestPlatformOptions, "hooks" | "stream
   beforeAll(async () => {
     const own = options === undefined ? undefined : { ...options, link: true };
     const needed = host === "node" ? { ...options, serve: serveProcess } : own;
+    isOwn = needed !== undefined;
     [platform, chromium] = await Promise.all([sharedPlatform(needed), launchChromium()]);
     token = await adminToken(platform);
     admin = await session(PLATFORM_REALM, "/api/_auth");
-    warm = await openWarm(chromium, platform.origin);
+    warm = warmContexts(chromium, platform.origin);
   });
   afterEach(async () => {
     for (const page of opened.splice(0)) if (!warm.has(page)) await page.context().close();
@@ -144,6 +147,7 @@ export function useConsole(options?: Pick<TestPlatformOptions, "hooks" | "stream
     expect(problems.splice(0).filter((text) => !accepted.some((pattern) => pattern.test(text)))).toEqual([]);
   });
   afterAll(async () => {
+    if (isOwn) await warm?.close();
     await chromium?.[Symbol.asyncDispose]();
   });
 

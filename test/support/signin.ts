@@ -1,5 +1,3 @@
-import { readFileSync } from "node:fs";
-import { createRequire } from "node:module";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll } from "vitest";
 import { cookieName } from "../../shared/access/authenticate.ts";
@@ -8,16 +6,17 @@ import { adminToken, begin, call, complete } from "./auth.ts";
 import { Authenticator } from "./authenticator.ts";
 import { launchChromium, type TestBrowser, type TestPage } from "./browser.ts";
 import { sharedPlatform, type TestPlatform, type TestPlatformOptions } from "./platform.ts";
-import { openWarm, type WarmContext, type WarmOptions } from "./warm.ts";
+import { type WarmContexts, type WarmOptions, warmContexts } from "./warm.ts";
 
-const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+export { faults } from "./axe.ts";
+
 /** Folder for screenshots; undefined to take none. */
 const screenshots = process.env.SCREENSHOTS;
 
 /** The platform that the tests of a file use. */
 export let platform: TestPlatform;
 let chromium: TestBrowser;
-let warm: WarmContext;
+let warm: WarmContexts;
 
 /**
  * Starts one browser for all tests of a file, on the platform of the worker.
@@ -27,9 +26,12 @@ export function useSignin(options?: TestPlatformOptions): void {
   const own = options === undefined ? undefined : { link: true, ...options };
   beforeAll(async () => {
     [platform, chromium] = await Promise.all([sharedPlatform(own), launchChromium()]);
-    warm = await openWarm(chromium, platform.origin);
+    warm = warmContexts(chromium, platform.origin);
   });
-  afterAll(() => chromium?.[Symbol.asyncDispose]());
+  afterAll(async () => {
+    if (own !== undefined) await warm?.close();
+    await chromium?.[Symbol.asyncDispose]();
+  });
 }
 
 /** A page whose errors and requests are recorded. */
@@ -49,7 +51,7 @@ export async function open(
 ): Promise<Watched> {
   const { bypassCSP, javaScriptEnabled, ...plain } = options;
   const isPlain = bypassCSP === undefined && javaScriptEnabled === undefined;
-  const opened = (isPlain ? await warm.page(plain) : undefined) ?? (await chromium.page(options));
+  const opened = isPlain ? await warm.page(plain) : await chromium.page(options);
   // This limit is shorter than a test's time limit, so that the error names the missing element.
   opened.page.setDefaultTimeout(30_000);
   const errors: string[] = [];
@@ -61,7 +63,7 @@ export async function open(
   opened.page.on("request", (request) => {
     if (request.url().startsWith("http")) hosts.add(new URL(request.url()).host);
   });
-  const close = () => (warm.has(opened.page) ? warm.release() : opened.page.context().close());
+  const close = () => (isPlain ? warm.release(opened.page) : opened.page.context().close());
   return { ...opened, errors, hosts, [Symbol.asyncDispose]: close };
 }
 
@@ -69,56 +71,6 @@ export async function open(
 export async function look(page: Page, name: string): Promise<void> {
   if (screenshots !== undefined)
     await page.screenshot({ path: `${screenshots}/${name}.png`, fullPage: true });
-}
-
-/**
- * Returns the violations that axe finds in both colour schemes, by rule and element. All rules run in the scheme that
- * the page has. In the other one, only the contrast rules run, because only the colours differ.
- */
-export async function faults(page: Page): Promise<string[]> {
-  if (!(await page.evaluate("'axe' in globalThis"))) await page.evaluate(axe);
-  const isDark: boolean = await page.evaluate("matchMedia('(prefers-color-scheme: dark)').matches");
-  const [shown, other] = isDark ? (["dark", "light"] as const) : (["light", "dark"] as const);
-  await page.emulateMedia({ colorScheme: other });
-  const found = await violations(page, other, { runOnly: ["color-contrast", "link-in-text-block"] });
-  await page.emulateMedia({ colorScheme: shown });
-  return [...found, ...(await violations(page, shown, {}))];
-}
-
-async function violations(page: Page, scheme: string, rules: { runOnly?: string[] }): Promise<string[]> {
-  const found = await page.evaluate(async (rules) => {
-    interface Violation {
-      id: string;
-      nodes: { html: string }[];
-    }
-    interface Options {
-      runOnly?: string[];
-      preload: boolean;
-      resultTypes: readonly string[];
-    }
-    const { axe, document, requestAnimationFrame } = globalThis as unknown as {
-      axe: { run(options: Options): Promise<{ violations: Violation[] }> };
-      requestAnimationFrame(callback: () => void): void;
-      document: { getAnimations(): { finish(): void; finished: Promise<unknown> }[] };
-    };
-    // Scripts of the page see a change of the scheme with the next frame.
-    await new Promise<void>((resolve) => requestAnimationFrame(() => requestAnimationFrame(() => resolve())));
-    // Colours change gradually after a change of the scheme. Drawing each step takes longer than a rule of axe.
-    const animations = document.getAnimations().map((animation) => {
-      try {
-        animation.finish();
-      } catch {
-        // This one ends only with what it belongs to, such as the mark of something that loads.
-      }
-      return animation.finished;
-    });
-    await Promise.allSettled(animations);
-    const options = { preload: false, resultTypes: ["violations"], ...rules };
-    return (await axe.run(options)).violations.map(
-      ({ id, nodes }) => `${id} ${nodes.map(({ html }) => html)}`,
-    );
-  }, rules);
-  return found.map((violation) => `${scheme}: ${violation}`);
 }
 
 /** Creates an invitation as the platform's admin. */

@@ -12,47 +12,78 @@ export interface WarmOptions {
 const DEFAULT_SIZE = { width: 1280, height: 720 };
 
 /**
- * A context for one page of each test, one test after the other. Its cache holds the files of the console, and its
- * process has compiled them, so a page takes half the processor time of a page in a new context.
+ * Contexts for the pages of a test, one test after the other. The cache of a context holds the files of the console, and
+ * its process has compiled them, so a page takes half the processor time of a page in a new context.
  */
-export interface WarmContext {
-  /**
-   * Opens a page without cookies, storage and permissions. Returns undefined if the running test already has a page in
-   * this context.
-   */
-  page(options?: WarmOptions): Promise<TestPage | undefined>;
-  /** Whether a page belongs to this context. */
+export interface WarmContexts {
+  /** Opens a page without cookies, storage and permissions. No other page of the running test shares them. */
+  page(options?: WarmOptions): Promise<TestPage>;
+  /** Whether a page belongs to these contexts. */
   has(page: Page): boolean;
-  /** Closes the page of a test. The next test can open one. */
-  release(): Promise<void>;
+  /** Closes a page, or all pages of a test. The next test can open pages in their contexts. */
+  release(page?: Page): Promise<void>;
+  /** Closes the contexts. Only a file with a platform of its own needs this. */
+  close(): Promise<void>;
 }
 
-/** Opens a context that stays open until the browser is disposed. */
-export async function openWarm(chromium: TestBrowser, origin: string): Promise<WarmContext> {
-  const { page: keeper, cdp } = await chromium.page({ authenticator: false });
-  const context: BrowserContext = keeper.context();
-  // The process ends with the last page of the site, so this page stays open.
-  await keeper.goto(`${origin}/api/health`);
-  let isUsed = false;
+interface Warm {
+  readonly context: BrowserContext;
+  /** The process ends with the last page of the site, so this page stays open. */
+  readonly keeper: Page;
+  isUsed: boolean;
+}
+
+/** The contexts of this worker, by the origin of the platform. The files of a worker share both. */
+const opened = new Map<string, Warm[]>();
+
+/** Returns the contexts for the pages of a platform. They stay open for the next files of the worker. */
+export function warmContexts(chromium: TestBrowser, origin: string): WarmContexts {
+  const contexts = opened.get(origin) ?? [];
+  opened.set(origin, contexts);
+
+  async function start(): Promise<Warm> {
+    const context = await chromium.browser.newContext();
+    const keeper = await context.newPage();
+    await keeper.goto(`${origin}/api/health`);
+    const warm = { context, keeper, isUsed: true };
+    contexts.push(warm);
+    return warm;
+  }
+
+  async function take(free: Warm): Promise<Warm> {
+    free.isUsed = true;
+    const { context, keeper } = free;
+    await context.clearCookies();
+    await context.clearPermissions();
+    const cdp = await context.newCDPSession(keeper);
+    await cdp.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+    await cdp.detach();
+    return free;
+  }
+
   return {
     async page({ viewport = DEFAULT_SIZE, colorScheme = "light", authenticator = true } = {}) {
-      if (isUsed) return undefined;
-      isUsed = true;
-      await context.clearCookies();
-      await context.clearPermissions();
-      await cdp.send("Storage.clearDataForOrigin", { origin, storageTypes: "all" });
+      const free = contexts.find((one) => !one.isUsed);
+      const { context, keeper } = free === undefined ? await start() : await take(free);
       // A page that the browser opens starts a process, and leaves it for that of the site with its first address.
       const opening = context.waitForEvent("page");
       await keeper.evaluate("void open('about:blank')");
-      const opened = await chromium.page({ context, page: await opening, authenticator });
-      await opened.page.setViewportSize(viewport);
-      await opened.page.emulateMedia({ colorScheme });
-      return opened;
+      const made = await chromium.page({ context, page: await opening, authenticator });
+      await made.page.setViewportSize(viewport);
+      await made.page.emulateMedia({ colorScheme });
+      return made;
     },
-    has: (page) => page.context() === context,
-    async release() {
-      for (const page of context.pages()) if (page !== keeper) await page.close();
-      isUsed = false;
+    has: (page) => contexts.some(({ context }) => context === page.context()),
+    async release(page) {
+      for (const warm of contexts) {
+        if (page !== undefined && page.context() !== warm.context) continue;
+        for (const one of warm.context.pages()) if (one !== warm.keeper) await one.close();
+        warm.isUsed = false;
+      }
+    },
+    async close() {
+      opened.delete(origin);
+      for (const { context } of contexts.splice(0)) await context.close();
     },
   };
 }
