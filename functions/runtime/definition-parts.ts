@@ -177,6 +177,11 @@ export const StoredListParameters = {
     ...FLAG,
     description: "`true` adds `explain`: how the list was read",
   }),
+  used: text.openapi({
+    ...FLAG,
+    description:
+      "`false`: only entries to which no other entry of the orb refers; `true`: only the others. Not with `at` and `change`",
+  }),
   at: text.openapi({ description: "The list at this time (ISO 8601)", format: "date-time" }),
   ...InChange,
 };

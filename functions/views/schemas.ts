@@ -26,6 +26,7 @@ const List = z
     search: text(500).optional(),
     missing: text(35).optional().openapi({ description: "A language that the entries lack", example: "de" }),
     status: z.enum(STATUSES).optional(),
+    used: z.boolean().optional(),
     sort: z
       .array(field)
       .min(1)

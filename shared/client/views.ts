@@ -10,6 +10,8 @@ export interface ViewList {
   /** A language that the entries lack. */
   missing?: string;
   status?: string;
+  /** `false`: entries to which no other entry refers. Only platform admins see such lists. */
+  used?: boolean;
   /** Names, with a leading `-` for descending order. */
   sort?: readonly string[];
   locale?: string;

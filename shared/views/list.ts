@@ -27,6 +27,8 @@ interface Shows<Field> {
   /** Language that entries must lack. */
   missing?: string | undefined;
   status?: string | undefined;
+  /** Whether other entries must refer to an entry, or none. */
+  used?: boolean | undefined;
   locale?: string | undefined;
   market?: string | undefined;
 }

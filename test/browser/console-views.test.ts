@@ -110,6 +110,14 @@ test("views that the browser has stay, and move to the server", async () => {
   const writer = await console.openAs("sights", "writer", LIST);
   await writer.getByRole("button", { name: /^Tall ones/ }).click();
   await expect.poll(() => new URL(writer.url()).search).toContain("layout=board:kind");
+  // No entry refers to a sight.
+  await page.getByRole("button", { name: "All entries" }).click();
+  await page.getByRole("button", { name: "Add a filter" }).click();
+  await page.getByRole("button", { name: "Used nowhere" }).click();
+  await expect.poll(() => new URL(page.url()).search).toBe("?used=false");
+  await page.getByText("of 5").waitFor();
+  await page.getByRole("button", { name: "Remove the filter: Used nowhere" }).click();
+  await expect.poll(() => new URL(page.url()).search).toBe("");
 });
 
 test("a map shows the places of entries, groups close ones, and moves by keys", async () => {
@@ -136,8 +144,9 @@ test("a map shows the places of entries, groups close ones, and moves by keys", 
   await page.waitForURL(/sight\/[0-9a-z]+/);
 });
 
-test("views and the map fit on a phone, in the dark", async () => {
+test("views and the map fit on a phone, in the dark, and from right to left", async () => {
   const page = await console.open(`${LIST}?layout=map:place`, { size: PHONE, dark: true });
   await page.getByText("4 of 4 entries in this part").waitFor();
+  await page.evaluate("document.documentElement.dir = 'rtl'");
   await inspect(page, "views-map-phone");
 });

@@ -10,10 +10,11 @@ import {
 } from "../../definition/document/index.ts";
 import type { Deps } from "../../deps.ts";
 import { type AppError, invalidParameters, notFound } from "../../kernel/errors.ts";
-import type { ReadBudget } from "../../store/budget.ts";
+import { mapInParallel } from "../../kernel/parallel.ts";
+import { type ReadBudget, SMALL_BYTES } from "../../store/budget.ts";
 import { nullIfMissing } from "../../store/pages.ts";
 import { streams, subjects } from "../../store/subjects.ts";
-import { readPage } from "../index/index.ts";
+import { isReferred, readPage } from "../index/index.ts";
 import { liveIndexOf } from "../listed/index.ts";
 import {
   choose,
@@ -42,7 +43,10 @@ import { expandAll, fewerEntries } from "./expand.ts";
 import { targetsFor } from "./targets.ts";
 import { readTogether } from "./together.ts";
 
-const LIST_EXTRA = ["module", "schema", "status", "at", "change"];
+const LIST_EXTRA = ["module", "schema", "status", "used", "at", "change"];
+
+/** Entries of which a list finds out at the same time whether others refer to them. */
+const REFERRED_AT_ONCE = 8;
 
 export interface ManagedList {
   orb: OrbContext;
@@ -105,8 +109,13 @@ function liveSchemas(
   return found;
 }
 
-function scopeOf(schemas: readonly CompiledSchema[] | undefined, status: string | undefined): string {
-  return `managed/${schemas?.map(({ module, home }) => `${module}/${home.schema}`).join() ?? ""}/${status ?? ""}`;
+function scopeOf(
+  schemas: readonly CompiledSchema[] | undefined,
+  status: string | undefined,
+  used?: boolean,
+): string {
+  const of = schemas?.map(({ module, home }) => `${module}/${home.schema}`).join() ?? "";
+  return `managed/${of}/${status ?? ""}${used === undefined ? "" : `/used ${used}`}`;
 }
 
 function homesOf(schemas: readonly CompiledSchema[]): ReadonlySet<HomeKey> {
@@ -124,6 +133,35 @@ export interface Sized {
   bytes: number;
 }
 
+/** What entries of a list must be like, besides its conditions. */
+interface Standing {
+  status: string | undefined;
+  /** Whether other entries of the application refer to an entry. */
+  used?: boolean | undefined;
+}
+
+/** Returns the entries to which others refer, or those to which none does. The others become undefined. */
+async function onlyUsed(
+  deps: Deps,
+  context: OrbContext,
+  found: readonly (Sized | undefined)[],
+  used: boolean,
+): Promise<(Sized | undefined)[]> {
+  const { orb } = context;
+  const guards = found.flatMap((one) =>
+    one === undefined ? [] : [subjects.referenceGuard(orb, one.view.id)],
+  );
+  // Every new reference writes this message of its target. So without it, no entry has ever referred to the target.
+  const known = await nullIfMissing(deps.store.getMany(streams.orb(orb), guards, { maxBytes: SMALL_BYTES }));
+  const isUsed = async ({ view: { id } }: Sized) =>
+    known?.has(subjects.referenceGuard(orb, id)) === true && isReferred(deps, context, id);
+  return mapInParallel(
+    found,
+    async (one) => (one !== undefined && (await isUsed(one)) === used ? one : undefined),
+    REFERRED_AT_ONCE,
+  );
+}
+
 /** Opens a list of entries as they are stored, in their newest revisions. */
 export function managedCollection(
   plain: Deps,
@@ -131,7 +169,7 @@ export function managedCollection(
   budget: ReadBudget,
   context: OrbContext,
   schemas: readonly CompiledSchema[] | undefined,
-  status: string | undefined,
+  { status, used }: Standing,
 ): Collection<Sized> {
   const deps = { ...plain, store: budget.charging(plain.store) };
   const { orb } = context;
@@ -142,10 +180,10 @@ export function managedCollection(
     orb,
     budget,
     tally: new Tally(),
-    scope: scopeOf(schemas, status),
+    scope: scopeOf(schemas, status, used),
     index,
     // The index of published entries is complete. There is none of the other states.
-    live: status === "PUBLISHED" && one !== undefined ? liveIndexOf(one) : undefined,
+    live: status === "PUBLISHED" && used === undefined && one !== undefined ? liveIndexOf(one) : undefined,
     upcoming: true,
     schema: one,
     context,
@@ -161,7 +199,7 @@ export function managedCollection(
         ),
       );
       const now = deps.clock.now();
-      return logs.map((log, i) => {
+      const found = logs.map((log, i): Sized | undefined => {
         const message = log === undefined ? undefined : heads?.get(log);
         const head = snapshotOf(message);
         if (head !== null) deps.sawDefinition?.(head.defRevision);
@@ -171,12 +209,13 @@ export function managedCollection(
         const view = currentView(withNames(schema, effective(head, now)), schema);
         return status === undefined || view.status === status ? { view, bytes: message.size } : undefined;
       });
+      return used === undefined ? found : onlyUsed(deps, context, found, used);
     },
     judged: ({ view }) => view,
     bytes: ({ bytes }) => bytes,
     choice: choose(context.compiled, {}),
     localized: false,
-    narrowed: status !== undefined || (schemas !== undefined && one === undefined),
+    narrowed: status !== undefined || used !== undefined || (schemas !== undefined && one === undefined),
     // The index still contains a deleted entry for one second. This would make the total of a short list wrong, so
     // count the entries of short lists one by one.
     async total() {
@@ -267,6 +306,17 @@ async function present(
   return items.map((item, i) => ({ ...item, expand: expanded[i]?.expand ?? {} }));
 }
 
+/** Returns whether a list has only entries to which others refer, or only those to which none does. */
+function usedIn({ used, at, change }: Readonly<Record<string, string>>): boolean | undefined {
+  if (used === undefined) return undefined;
+  const other = at !== undefined ? "at" : change !== undefined ? "change" : undefined;
+  const fault = (code: string, message: string) => invalidParameters([{ path: "/used", code, message }]);
+  if (other !== undefined)
+    throw fault("not_applicable", `must not be given together with ${other}: references are those of now`);
+  if (used !== "true" && used !== "false") throw fault("invalid_value", "must be true or false");
+  return used === "true";
+}
+
 /**
  * Reads a page without its referenced entries. This is a function of its own, so that the memory for past revisions can
  * be freed before the referenced entries are read.
@@ -280,8 +330,13 @@ async function readManagedPage(
   pages: typeof readListPage,
 ): Promise<ListPage<Sized>> {
   const { status, at } = query.extra;
+  const used = usedIn(query.extra);
   if (at === undefined)
-    return pages(deps, (budget) => managedCollection(deps, caller, budget, orb, schemas, status), query);
+    return pages(
+      deps,
+      (budget) => managedCollection(deps, caller, budget, orb, schemas, { status, used }),
+      query,
+    );
   if (relatedIn(query.conditions).length > 0) throw notInPast();
   const past = { asked: readMoment(at), status };
   return pages(deps, (budget) => pastCollection(deps, budget, orb, schemas, past), query);

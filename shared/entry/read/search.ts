@@ -280,7 +280,7 @@ export function searchManaged(deps: Deps, actor: Actor, input: SearchInput): Pro
     (schema): Source<Sized> => ({
       schema,
       comparable: schema,
-      open: (some, budget) => managedCollection(some, caller, budget, orb, [schema], undefined),
+      open: (some, budget) => managedCollection(some, caller, budget, orb, [schema], { status: undefined }),
       shown: ({ view }) => ({ schema, values: view.values }),
     }),
   );

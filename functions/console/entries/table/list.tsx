@@ -76,7 +76,7 @@ function useListView({ place, schema, orb, base }: ListProps) {
     names,
     columns,
     open,
-    filtered: view.filters.length > 0 || Boolean(view.search ?? view.missing ?? view.status),
+    filtered: view.filters.length > 0 || Boolean(view.search ?? view.missing ?? view.status) || view.unused,
     remember(next: readonly string[] | undefined) {
       setRemembered(next);
       writeColumns(table, next ?? defaultColumns(schema, isRecord));
@@ -115,7 +115,7 @@ function useListRows(
   const grid = useRef<GridHandle>(null);
   const conditions = listQuery({ view, drafts });
   const total = useTotal(place, conditions);
-  const isLive = place.change === undefined && isServed(orb, place);
+  const isLive = place.change === undefined && !view.unused && isServed(orb, place);
   const possible = isLive && total.data !== undefined && total.data <= MOST;
   const paused = selection.selected.size > 0;
   const { following, news, begin } = useFollow(list, { place, view, drafts }, { possible, paused });
@@ -421,7 +421,7 @@ export function List(props: ListProps) {
   useFreshTable(layout === undefined, listed);
   const change = (part: Partial<View>, replace = false) => {
     // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.
-    if (["filters", "status", "search", "missing"].some((name) => name in part)) selection.clear();
+    if (["filters", "status", "search", "missing", "unused"].some((name) => name in part)) selection.clear();
     open(writeView({ ...view, ...part }), replace);
   };
   const knownValues = (field: FieldModel) => knownValuesIn(rows, field, orb, view);
@@ -448,7 +448,9 @@ export function List(props: ListProps) {
       {empty ? (
         <Nothing
           {...{ filtered, base, rights, orb: orb.id }}
-          clear={() => change({ filters: [], search: undefined, missing: undefined, status: undefined })}
+          clear={() =>
+            change({ filters: [], search: undefined, missing: undefined, status: undefined, unused: false })
+          }
         />
       ) : (
         <Shown {...{ listed, props, view, columns, change, layout }} />

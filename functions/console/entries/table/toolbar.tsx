@@ -111,6 +111,9 @@ export function Toolbar({
           context={context}
           onAdd={(filter) => change({ filters: withFilter(view, filter) })}
           onMissing={(missing) => change({ missing })}
+          onUnused={
+            managed && !isRecord && place.change === undefined ? () => change({ unused: true }) : undefined
+          }
         />
         <SaveView {...{ views, view }} />
         <div class="tool-end">
@@ -132,7 +135,8 @@ export function Toolbar({
         onChange={(filters) => change({ filters })}
         onAny={(any) => change({ filters: view.filters, any })}
         onMissing={(missing) => change({ missing })}
-        onClear={() => change({ filters: [], missing: undefined })}
+        onUsed={() => change({ unused: false })}
+        onClear={() => change({ filters: [], missing: undefined, unused: false })}
       />
     </div>
   );

@@ -69,7 +69,11 @@ export function Trouble({
   return (
     <ProblemBox error={error} retry={retry}>
       {asked && (view.filters.length > 0 || view.search !== undefined || view.sort !== NEWEST) ? (
-        <Button onClick={() => change({ filters: [], search: undefined, sort: NEWEST, status: undefined })}>
+        <Button
+          onClick={() =>
+            change({ filters: [], search: undefined, sort: NEWEST, status: undefined, unused: false })
+          }
+        >
           {t("table.clearFilters")}
         </Button>
       ) : null}

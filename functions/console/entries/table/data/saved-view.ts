@@ -19,6 +19,7 @@ export function listOf(view: View): ViewList {
   return {
     filters: filters.map(({ name, op, value }) => ({ field: name, op, value })),
     ...(isAny(view) ? { any: true } : {}),
+    ...(view.unused ? { used: false } : {}),
     ...Object.fromEntries(plain.filter(([, value]) => value !== undefined)),
     ...(sort === NEWEST ? {} : { sort: [sort] }),
     ...layoutOf(layout),
@@ -26,11 +27,20 @@ export function listOf(view: View): ViewList {
 }
 
 /** Returns the query of the address with which a saved view opens. */
-export function queryOf({ filters = [], any = false, sort, layout, columns, ...plain }: ViewList): string {
+export function queryOf({
+  filters = [],
+  any = false,
+  used,
+  sort,
+  layout,
+  columns,
+  ...plain
+}: ViewList): string {
   const view: View = {
     ...readView(new URLSearchParams(plain as Record<string, string>)),
     filters: filters.map(({ field, op, value }) => ({ name: field, op: op as FilterOp, value })),
     any,
+    unused: used === false,
     sort: sort?.join(",") ?? NEWEST,
     layout: layout && (layout.field === undefined ? layout.kind : `${layout.kind}:${layout.field}`),
     columns,

@@ -36,6 +36,8 @@ export interface View {
   /** Language that entries must lack: they have a value in another one. */
   missing: string | undefined;
   status: Status | undefined;
+  /** Whether only entries to which no other one refers are in the list. Only for platform admins. */
+  unused: boolean;
   /** Name of the column to sort by, with a leading `-` for descending order. */
   sort: string;
   /** Language and market of the shown values; undefined for the default. */
@@ -64,6 +66,7 @@ export function readView(query: URLSearchParams): View {
     search: query.get("search") ?? undefined,
     missing: query.get("missing") ?? undefined,
     status: STATUSES.find((status) => status === query.get("status")),
+    unused: query.get("used") === "false",
     sort: query.get("sort") ?? NEWEST,
     locale: query.get("locale") ?? undefined,
     market: query.get("market") ?? undefined,
@@ -72,10 +75,11 @@ export function readView(query: URLSearchParams): View {
   };
 }
 
-function addOrder(query: URLSearchParams, { search, missing, status, sort }: View): void {
+function addOrder(query: URLSearchParams, { search, missing, status, unused, sort }: View): void {
   if (search !== undefined) query.set("search", search);
   if (missing !== undefined) query.set("missing", missing);
   if (status !== undefined) query.set("status", status);
+  if (unused) query.set("used", "false");
   if (sort !== NEWEST) query.set("sort", sort);
 }
 
@@ -142,7 +146,7 @@ export const withFilter = ({ filters }: View, filter: Filter): readonly Filter[]
  * Returns the query parameters for the runtime API, which returns values in one language and cannot filter by state.
  */
 export function runtimeConditionsOf(view: View): URLSearchParams {
-  const query = conditionsOf({ ...view, status: undefined });
+  const query = conditionsOf({ ...view, status: undefined, unused: false });
   for (const name of ["locale", "market"] as const) {
     const value = view[name];
     if (value !== undefined) query.set(name, value);

@@ -96,15 +96,17 @@ export function Search({
   );
 }
 
-/** Conditions that need no form: what the caller has written, and what is missing in a language. */
+/** Conditions that need no form: what the caller has written, what is missing in a language, and what is used nowhere. */
 function QuickFilters({
   context: { schema, orb },
   onAdd,
   onMissing,
+  onUnused,
 }: {
   context: FilterContext;
   onAdd: (filter: Filter) => void;
   onMissing: (language: string) => void;
+  onUnused: (() => void) | undefined;
 }) {
   const me = useCaller(orb.id).data?.account?.id;
   const translated = tableCells(schema.fields, orb).some(
@@ -131,6 +133,11 @@ function QuickFilters({
           {t("table.missingIn", { language: languageName(language) })}
         </Button>
       ))}
+      {onUnused === undefined ? null : (
+        <Button size="small" onClick={onUnused}>
+          {t("table.unused")}
+        </Button>
+      )}
     </fieldset>
   );
 }
@@ -139,10 +146,13 @@ export function AddFilter({
   context,
   onAdd,
   onMissing,
+  onUnused,
 }: {
   context: FilterContext;
   onAdd: (filter: Filter) => void;
   onMissing: (language: string) => void;
+  /** Shows only entries to which no other entry refers. Undefined if the list cannot. */
+  onUnused: (() => void) | undefined;
 }) {
   if (filterable(context.schema).length === 0) return null;
   return (
@@ -165,7 +175,12 @@ export function AddFilter({
         return (
           <>
             <FilterForm context={context} onDone={closing(onAdd)} />
-            <QuickFilters {...{ context }} onAdd={closing(onAdd)} onMissing={closing(onMissing)} />
+            <QuickFilters
+              {...{ context }}
+              onAdd={closing(onAdd)}
+              onMissing={closing(onMissing)}
+              onUnused={onUnused && (() => closing(onUnused)(undefined))}
+            />
           </>
         );
       }}
@@ -231,12 +246,21 @@ function Chip({
 }
 
 /** Shows the active filters. The user can click a filter to edit it. */
+/** A condition that needs no form. */
+const PlainChip = ({ text, onRemove }: { text: string; onRemove: () => void }) => (
+  <li class="chip">
+    <span class="chip-text">{text}</span>
+    <IconButton label={t("table.removeFilter", { filter: text })} icon="x" onClick={onRemove} />
+  </li>
+);
+
 export function Chips({
   context,
-  view: { filters, any, missing },
+  view: { filters, any, missing, unused },
   onChange,
   onAny,
   onMissing,
+  onUsed,
   onClear,
 }: {
   context: FilterContext;
@@ -244,11 +268,13 @@ export function Chips({
   onChange: (filters: readonly Filter[]) => void;
   onAny: (any: boolean) => void;
   onMissing: (language: string | undefined) => void;
+  /** Shows also entries to which others refer. */
+  onUsed: () => void;
   onClear: () => void;
 }) {
   // The search box shows its own filter, so that a chip does not push the table down while the user types.
   const isOwn = searchFilter(context.schema);
-  if (filters.every(isOwn) && missing === undefined) return null;
+  if (filters.every(isOwn) && missing === undefined && !unused) return null;
   const missingText = missing === undefined ? "" : t("table.missingIn", { language: languageName(missing) });
   return (
     <ul class="chips" aria-label={t("table.filters")}>
@@ -273,16 +299,8 @@ export function Chips({
           onRemove={() => onChange(filters.toSpliced(at, 1))}
         />
       ))}
-      {missing === undefined ? null : (
-        <li class="chip">
-          <span class="chip-text">{missingText}</span>
-          <IconButton
-            label={t("table.removeFilter", { filter: missingText })}
-            icon="x"
-            onClick={() => onMissing(undefined)}
-          />
-        </li>
-      )}
+      {missing === undefined ? null : <PlainChip text={missingText} onRemove={() => onMissing(undefined)} />}
+      {unused ? <PlainChip text={t("table.unused")} onRemove={onUsed} /> : null}
       <li>
         <Button kind="quiet" size="small" onClick={onClear}>
           {t("table.clearFilters")}
