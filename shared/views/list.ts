@@ -89,10 +89,19 @@ function* fieldsOf({ fields, nested }: CompiledSchema): Generator<CompiledField>
   for (const some of nested.values()) yield* some;
 }
 
+/** Returns whether a part of a view may name a field. Only columns may name sensitive ones. */
+const mayName = ({ sensitive }: CompiledField, part: Part): boolean => !sensitive || part === "columns";
+
 /** Returns a view as it is stored. Adds a fault for each name that is no field. */
 export function storedList(schema: CompiledSchema, list: ListView, faults: Fault[]): StoredList {
-  return withFields<string, StoredField>(list, (name, _, pointer) => {
+  return withFields<string, StoredField>(list, (name, part, pointer) => {
     const field = schema.fields.get(name) ?? schema.nested.get(name)?.[0];
+    if (field !== undefined && !mayName(field, part)) {
+      // The value of the filter would be stored, and others would see it.
+      const message = "must not be a sensitive field, because lists cannot be filtered or sorted by it";
+      faults.push({ path: `/list${pointer}`, code: "sensitive_field", message });
+      return undefined;
+    }
     if (field !== undefined) return { path: pathOf(field), name };
     if (PROPERTIES.has(name)) return name;
     const message = `must be a field of the schema or a property of every entry (is ${clip(name)})`;
@@ -115,6 +124,8 @@ export function namedList(
     if (typeof field === "string") return field;
     const found = byPath.get(field.path.join("."));
     if (found === undefined) gone.push({ field: field.name, part, why: "removed" });
+    // A field can have become sensitive.
+    else if (!mayName(found, part)) gone.push({ field: found.name, part, why: "forbidden" });
     else if (readsAll || mayField(principal, "read", { access: found.access, own: true })) return found.name;
     else gone.push({ field: found.name, part, why: "forbidden" });
     return undefined;

@@ -30,6 +30,7 @@ const price = { name: "price", type: "number" };
 const secret = { name: "secret", type: "string", access: { read: ["admin"] } };
 const access = { read: ["user"], create: ["user"], update: ["user"], publish: ["user"], delete: ["user"] };
 const closed = { ...access, read: ["admin"], update: ["admin"], publish: ["admin"] };
+const pin = { name: "pin", type: "string", sensitive: true };
 const seo = { name: "seo", type: "object", fields: [{ name: "words", type: "string" }] };
 
 const document = (fields: object[], schema: object = { id: "article" }, module: object = { id: "news" }) => ({
@@ -53,7 +54,7 @@ let writer: string;
 let admin: string;
 
 beforeAll(async () => {
-  const made = await as("POST", "/api/admin/orbs?publish=true", document([title, price, secret, seo]));
+  const made = await as("POST", "/api/admin/orbs?publish=true", document([title, price, secret, pin, seo]));
   expect(made.status, JSON.stringify(made.body)).toBe(201);
   [reader, writer, admin] = (
     await Promise.all(["user", "writer", "admin"].map((role) => user(platform, ORB, role)))
@@ -169,6 +170,8 @@ describe("A saved view", () => {
     const list = { columns: ["title", "colour"], sort: ["-weight"] };
     await refused({ name: "x", list }, "/list/columns/1", "unknown_field");
     await refused({ name: "x", list }, "/list/sort", "unknown_field");
+    const sealed = { filters: [{ field: "pin", op: "eq", value: "1234" }], columns: ["pin"] };
+    await refused({ name: "x", list: sealed }, "/list/filters/0/field", "sensitive_field");
     await refused({ name: "x", audience: "role", role: "nobody" }, "/role", "unknown_role");
     await refused({ name: "x", audience: "role" }, "/role", "required");
     await refused({ name: "x", role: "writer" }, "/role", "unknown_property");
