@@ -107,7 +107,8 @@ const addressOf = ({ path }: Route) =>
 /** Sends a request that would be accepted without the parameters, as far as one body can fit all routes. */
 async function send(route: Route, names: readonly string[]) {
   const query = new URLSearchParams(names.map((name) => [name, SAMPLES[name] ?? "true"]));
-  const isPart = /\/files(\/uploads.*)?$/.test(route.path);
+  const isPart =
+    /\/files\/uploads/.test(route.path) || (/\/files$/.test(route.path) && route.method === "POST");
   const body = ["GET", "HEAD", "DELETE"].includes(route.method)
     ? undefined
     : isPart
