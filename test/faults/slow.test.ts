@@ -25,8 +25,10 @@ interface Pace {
   everyMs: number;
 }
 
+const BODY_BYTES = 5_000;
+
 /**
- * Announces a body of 5,000 bytes and sends it at the given pace.
+ * Announces a body of {@link BODY_BYTES} and sends it at the given pace.
  * @returns undefined without a response within the time
  */
 async function trickle(
@@ -48,9 +50,15 @@ async function trickle(
     socket.once("close", () => resolve());
     setTimeout(resolve, withinMs);
   });
-  const head = [`POST ${path} HTTP/1.1`, "Host: localhost", "Content-Length: 5000"];
+  const head = [`POST ${path} HTTP/1.1`, "Host: localhost", `Content-Length: ${BODY_BYTES}`];
   socket.write(`${head.join("\r\n")}\r\nContent-Type: application/json\r\n\r\n`);
-  const drip = setInterval(() => socket.write(" ".repeat(bytes)), everyMs);
+  // Bytes after the body would be another request. The server may refuse that before it answers the first.
+  let rest = BODY_BYTES;
+  const drip = setInterval(() => {
+    const next = Math.min(bytes, rest);
+    rest -= next;
+    socket.write(" ".repeat(next));
+  }, everyMs);
   await answered;
   const afterMs = performance.now() - began;
   clearInterval(drip);
