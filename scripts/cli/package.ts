@@ -6,6 +6,7 @@ import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync 
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "esbuild";
+import { bundleCommand } from "../bundle/command.ts";
 import { runTool } from "../tools/tool.ts";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -20,14 +21,7 @@ await build({
   format: "esm",
   target: "es2022",
 });
-await build({
-  entryPoints: [join(root, "scripts/cli/orb.ts")],
-  outfile: join(dist, "orb.js"),
-  bundle: true,
-  platform: "node",
-  format: "esm",
-  target: "node20",
-});
+await bundleCommand(join(dist, "orb.js"));
 chmodSync(join(dist, "orb.js"), 0o755);
 const types = runTool("typescript/bin/tsc", ["-p", "shared/client", "--outDir", join(dist, "types")]);
 // The package contains no `.ts` files, but its type declarations import `./x.ts`. Change these imports to `.js`.

@@ -12,11 +12,11 @@ import {
 } from "node:fs";
 import { request } from "node:http";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import type { Page } from "playwright-core";
 import { expect, test } from "vitest";
 import { adminToken, call } from "../support/auth.ts";
 import { tempDir } from "../support/broker.ts";
+import { orbProgram } from "../support/orb-command.ts";
 import { pause } from "../support/races.ts";
 import {
   faults,
@@ -31,7 +31,7 @@ import {
 
 useSignin();
 
-const COMMAND = fileURLToPath(new URL("../../scripts/cli/orb.ts", import.meta.url));
+const COMMAND = await orbProgram();
 
 /** The home of a person, with a browser that only notes the address that it should open. */
 function newHome() {

@@ -4,11 +4,11 @@ import { createHash, randomBytes } from "node:crypto";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { createClient } from "../../shared/client/index.ts";
 import { fileAdmin } from "../support/file-admin.ts";
+import { orbProgram } from "../support/orb-command.ts";
 
 const { platform, token, as } = await fileAdmin();
 const folder = mkdtempSync(join(tmpdir(), "files-client-"));
@@ -107,9 +107,8 @@ test("removes what is stored of an upload that the caller aborts", async () => {
 
 /** Runs the command `orb`, and returns what it prints. */
 async function orb(...args: string[]): Promise<string> {
-  const main = fileURLToPath(new URL("../../scripts/cli/orb.ts", import.meta.url));
   const env = { ...process.env, ORB_TOKEN: token, ORB_URL: platform.origin };
-  const { stdout } = await promisify(execFile)(process.execPath, [main, ...args], { env });
+  const { stdout } = await promisify(execFile)(process.execPath, [await orbProgram(), ...args], { env });
   return stdout.trim();
 }
 

@@ -2,12 +2,9 @@
 import { type ChildProcess, spawn } from "node:child_process";
 import { existsSync, renameSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "esbuild";
 import { inject } from "vitest";
+import { bundleCommand } from "../../scripts/bundle/command.ts";
 import { tempDir } from "./broker.ts";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
 
 export interface Ran {
   code: number | null;
@@ -29,11 +26,7 @@ export async function orbProgram(): Promise<string> {
   const program = join(inject("runDir"), "orb.mjs");
   if (existsSync(program)) return program;
   const draft = join(tempDir("orb-program"), "orb.mjs");
-  await build({
-    entryPoints: [join(root, "scripts/cli/orb.ts")],
-    outfile: draft,
-    ...{ bundle: true, platform: "node", format: "esm", target: "node20", logLevel: "error" },
-  });
+  await bundleCommand(draft);
   // Files of several workers can get here at the same time. Each then has a complete program.
   renameSync(draft, program);
   return program;
