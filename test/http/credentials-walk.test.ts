@@ -13,6 +13,7 @@ import { describedWhole } from "../support/described.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
 import { until } from "../support/races.ts";
 import { testRandom } from "../support/random.ts";
+import { sendRequest } from "../support/request.ts";
 import { createToken, inSeconds, scope } from "../support/tokens.ts";
 
 const ORB = "walked";
@@ -102,21 +103,20 @@ async function send(
   token: string | undefined,
 ): Promise<{ status: number; code: string | undefined }> {
   const bodiless = route.method === "GET" || route.method === "DELETE";
-  const response = await fetch(platform.origin + addressOf(route), {
-    method: route.method,
-    redirect: "manual",
-    headers: {
+  const { status, headers, text } = await sendRequest(
+    platform.origin + addressOf(route),
+    route.method,
+    {
       "if-match": '"999999"',
       SessionID: "none",
       ...(bodiless ? {} : { "content-type": "application/json" }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
     },
-    ...(bodiless ? {} : { body: JSON.stringify({ unknown: true }) }),
-  });
-  const text = await response.text();
-  const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
+    bodiless ? undefined : JSON.stringify({ unknown: true }),
+  );
+  const isProblem = headers.get("content-type")?.startsWith("application/problem+json") === true;
   const code = isProblem ? (JSON.parse(text) as { code: string }).code : undefined;
-  return { status: response.status, code };
+  return { status, code };
 }
 
 beforeAll(async () => {

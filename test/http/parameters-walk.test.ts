@@ -14,6 +14,7 @@ import { adminToken, call, user } from "../support/auth.ts";
 import { describedWhole } from "../support/described.ts";
 import { everything } from "../support/everything.ts";
 import { sharedPlatform, type TestPlatform } from "../support/platform.ts";
+import { sendRequest } from "../support/request.ts";
 import { createToken, scope } from "../support/tokens.ts";
 
 /**
@@ -122,22 +123,21 @@ async function send(route: Route, names: readonly string[]) {
         : route.id === "createEntries"
           ? "application/x-ndjson"
           : "application/json";
-  const response = await fetch(`${platform.origin}${addressOf(route)}?${query}`, {
-    method: route.method,
-    redirect: "manual",
-    headers: {
+  const { status, headers, text } = await sendRequest(
+    `${platform.origin}${addressOf(route)}?${query}`,
+    route.method,
+    {
       authorization: `Bearer ${tokenFor(route)}`,
       "tus-resumable": "1.0.0",
       "upload-length": "4",
       "upload-offset": "0",
       ...(body === undefined ? {} : { "content-type": type }),
     },
-    ...(body === undefined ? {} : { body }),
-  });
-  const text = await response.text();
-  const isProblem = response.headers.get("content-type")?.startsWith("application/problem+json") === true;
+    body,
+  );
+  const isProblem = headers.get("content-type")?.startsWith("application/problem+json") === true;
   const problem = isProblem && text !== "" ? (JSON.parse(text) as { code: string; errors?: unknown }) : {};
-  return { status: response.status, ...problem };
+  return { status, ...problem };
 }
 
 const SIZE = 20;

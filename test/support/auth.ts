@@ -1,5 +1,6 @@
 import { Authenticator, type Deviations } from "./authenticator.ts";
 import type { TestPlatform } from "./platform.ts";
+import { type Received, sendRequest } from "./request.ts";
 
 /** A signed-in account and its authenticator. */
 export interface SignedIn {
@@ -28,15 +29,15 @@ interface Answer {
  * Sends a request. Repeats an idempotent request if the connection was closed: the runtime closes idle connections
  * after five seconds, and a busy test may notice this late (RFC 9110, section 9.2.2).
  */
-async function send(url: string, init: RequestInit): Promise<Response> {
+async function send(...given: Parameters<typeof sendRequest>): Promise<Received> {
   try {
-    return await fetch(url, init);
+    return await sendRequest(...given);
   } catch (error) {
-    const code =
-      error instanceof TypeError ? (error.cause as { code?: string } | undefined)?.code : undefined;
-    const repeatable = init.method !== "POST" || new Headers(init.headers).has("idempotency-key");
-    if (!repeatable || (code !== "ECONNRESET" && code !== "UND_ERR_SOCKET")) throw error;
-    return fetch(url, init);
+    const [, method, headers] = given;
+    const repeatable = method !== "POST" || new Headers(headers).has("idempotency-key");
+    const { code } = error as NodeJS.ErrnoException;
+    if (!repeatable || (code !== "ECONNRESET" && code !== "EPIPE")) throw error;
+    return sendRequest(...given);
   }
 }
 
@@ -50,30 +51,26 @@ export async function call(
   path: string,
   options: { body?: unknown; headers?: Record<string, string>; token?: string; once?: boolean } = {},
 ): Promise<Answer> {
-  const { body, headers, token } = options;
-  const response = await (options.once === true ? fetch : send)(`${platform.origin}${path}`, {
+  const { body, token } = options;
+  const { status, headers, text } = await (options.once === true ? sendRequest : send)(
+    `${platform.origin}${path}`,
     method,
-    redirect: "manual",
-    headers: {
-      // Unlike the edge, the local runtime compresses within its process. That takes a third of a short request's time.
-      "accept-encoding": "identity",
+    {
       ...(body === undefined ? {} : { "content-type": "application/json" }),
       ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
-      ...headers,
+      ...options.headers,
     },
-    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-  });
-  const text = await response.text();
-  const isJson = response.headers.get("content-type")?.includes("json") === true;
+    body === undefined ? undefined : JSON.stringify(body),
+  );
+  const isJson = headers.get("content-type")?.includes("json") === true;
   const parse = () => (isJson && text !== "" ? JSON.parse(text) : text);
-  const { status } = response;
-  if (text.length < LARGE) return { status, body: parse(), headers: response.headers };
+  if (text.length < LARGE) return { status, body: parse(), headers };
   return {
     status,
     get body() {
       return parse();
     },
-    headers: response.headers,
+    headers,
   };
 }
 
