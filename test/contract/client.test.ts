@@ -110,7 +110,7 @@ let platform: TestPlatform;
 let token: string;
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token,

@@ -20,7 +20,7 @@ let platform: TestPlatform;
 let admin: string;
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   admin = await adminToken(platform);
   const body: unknown = JSON.parse(shop);
   expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token: admin, body })).status).toBe(

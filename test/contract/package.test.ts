@@ -60,7 +60,7 @@ const edit = (id: string, change: (text: string) => string) =>
   writeFileSync(fileOf(id), change(readFileSync(fileOf(id), "utf8")));
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   for (const body of [JSON.parse(shop) as unknown, ALBUM])
     expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);

@@ -325,7 +325,7 @@ let platform: TestPlatform;
 let token: string;
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   for (const body of [JSON.parse(shop) as unknown, ALBUM, STOCK])
     expect((await call(platform, "POST", "/api/admin/orbs?publish=true", { token, body })).status).toBe(201);

@@ -32,7 +32,7 @@ const document = (id: string, own: boolean, more: object[] = []) => ({
 });
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   store = platform.operatorStore();
   root = await adminToken(platform);
   for (const [id, own] of [

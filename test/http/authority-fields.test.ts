@@ -22,7 +22,7 @@ import {
 } from "../support/split-body.ts";
 import { writtenState } from "../support/written.ts";
 
-const { platform, store, token, as } = await fileAdmin({});
+const { platform, store, token, as } = await fileAdmin({ link: true });
 let member: SignedIn;
 let owner: SignedIn;
 beforeAll(async () => {

@@ -19,7 +19,7 @@ import {
 } from "../support/split-body.ts";
 import { writtenState } from "../support/written.ts";
 
-const { platform, store, token, as } = await fileAdmin({});
+const { platform, store, token, as } = await fileAdmin({ link: true });
 
 /** Sends the head of a request and half of its body. */
 const begin = (

@@ -12,7 +12,7 @@ let token: string;
 const create = (document: unknown, publish?: boolean) => createOrb(platform, token, document, publish);
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   await create(shop);
   await create(small("not-published-yet"), false);

@@ -13,7 +13,7 @@ let token: string;
 const get = async (path: string) => (await call(platform, "GET", `/api/magazine${path}`)).body;
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   const made = await call(platform, "POST", "/api/admin/orbs?publish=true", {
     token,

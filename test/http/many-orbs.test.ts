@@ -15,7 +15,7 @@ const idOf = (i: number) => `many-${String(i).padStart(3, "0")}`;
 const ids = Array.from({ length: MANY }, (_, i) => idOf(i));
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   token = await adminToken(platform);
   for (const id of ids) await createOrb(platform, token, small(id));
 });

@@ -53,7 +53,7 @@ const rename = async (realm: string, token: string, name: string) =>
   expect((await call(platform, "PUT", `/api/${realm}/me`, { token, body: { name } })).status).toBe(200);
 
 beforeAll(async () => {
-  platform = await sharedPlatform({});
+  platform = await sharedPlatform({ link: true });
   root = await adminToken(platform);
   rootId = (await call(platform, "GET", "/api/_auth/me", { token: root })).body.id;
   for (const [id, own] of [

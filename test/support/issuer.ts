@@ -74,7 +74,6 @@ function misbehave(response: ServerResponse, how: Failing): void {
 
 export async function startIssuer(): Promise<Issuer> {
   const key = await generateKeyPair("RS256");
-  const other = await generateKeyPair("RS256");
   const used = new Set<string>();
   const answer = (response: ServerResponse, body: unknown, status = 200) => {
     response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -92,7 +91,7 @@ export async function startIssuer(): Promise<Issuer> {
       const secret = new TextEncoder().encode(await exportSPKI(key.publicKey));
       return new SignJWT(claims).setProtectedHeader({ alg: "HS256", kid: "1" }).sign(secret);
     }
-    const { privateKey } = signature === "other" ? other : key;
+    const { privateKey } = signature === "other" ? await generateKeyPair("RS256") : key;
     const head = { alg: "RS256", kid: "1", ...header };
     return new SignJWT(claims).setProtectedHeader(head).sign(privateKey, { crit: { x: true } });
   };
