@@ -242,6 +242,23 @@ test("publishes a range, undoes it, and reports why entries failed", async () =>
   await page.getByRole("link", { name: "Ada Writer" }).waitFor();
 });
 
+test("tells failed requests and lists without an index, and proposes an index", async () => {
+  const ask = (query: string) =>
+    call(console.platform, "GET", `/api/admin/orbs/books/entries?module=library&schema=sample&${query}`, {
+      token: console.token,
+    });
+  expect([(await ask("sort=number")).status, (await ask("limit=none")).status]).toEqual([200, 400]);
+  const page = await console.open("/orbs/books");
+  const usage = page.getByRole("region", { name: "The last 7 days" });
+  await usage.getByText("400 invalid_parameter").first().waitFor();
+  await inspect(page, "orb-usage");
+  await page.setViewportSize(PHONE);
+  await inspect(page, "orb-usage-phone");
+  await usage.getByRole("link", { name: "Add an index to Number" }).click();
+  await page.waitForURL(/schema\?/);
+  await page.getByText(/index/i).first().waitFor();
+});
+
 test("finds what is missing in a language, and sets a value in many entries at once, with undo", async () => {
   const page = await console.open("/orbs/books");
   const glance = page.getByRole("region", { name: "At a glance" });
@@ -536,6 +553,79 @@ test("puts changes by others in their places, and announces new entries and thos
   await dialog.getByRole("button", { name: "Continue" }).click();
   await write("PUT", `/${first?.id}`, { values: { title: { en: "Book 30 at last" } } });
   await page.getByRole("link", { name: "Book 30 at last" }).waitFor();
+});
+
+test("shows a schema that refers to itself as a tree, moves entries in it, and refuses circles", async () => {
+  await console.seedOrb({
+    id: "shelves",
+    modules: [
+      {
+        id: "library",
+        type: "CONTENT",
+        schemas: [
+          {
+            id: "shelf",
+            name: "Shelf",
+            fields: [
+              { name: "title", type: "string" },
+              { name: "parent", type: "reference", label: "Parent", ref: "shelves/library/shelf" },
+              { name: "position", type: "integer" },
+            ],
+          },
+        ],
+      },
+    ],
+  });
+  const seed = (title: string, position: number, parent?: string) =>
+    console.seedEntry("shelves", { module: "library", schema: "shelf", values: { title, position, parent } });
+  const arts = await seed("Arts", 2);
+  const science = await seed("Science", 1);
+  const music = await seed("Music", 1, arts);
+  await seed("Jazz", 1, music);
+  const page = await console.open("/orbs/shelves/entries/library/shelf");
+  await page.getByLabel("Layout").selectOption({ label: "Tree by Parent" });
+  const tree = page.getByRole("region", { name: "Tree by Parent" });
+  const names = () => tree.getByRole("link").allTextContents();
+  // Only the top level is loaded, in the order of the field that says it.
+  await expect.poll(names).toEqual(["Science", "Arts"]);
+  await tree.getByRole("button", { name: "Open Arts" }).click();
+  await tree.getByRole("button", { name: "Open Music" }).click();
+  await expect.poll(names).toEqual(["Science", "Arts", "Music", "Jazz"]);
+  await inspect(page, "tree");
+
+  // Nothing can be moved below itself, and Escape stops the move.
+  await tree.getByRole("button", { name: "Move Music", exact: true }).click();
+  expect(await tree.getByRole("button", { name: "Move Music below Jazz" }).count()).toBe(0);
+  await page.keyboard.press("Escape");
+  await tree.getByRole("button", { name: "Move Music", exact: true }).focus();
+  await page.keyboard.press("Enter");
+  await tree.getByRole("button", { name: "Move Music below Science" }).click();
+  await page
+    .getByText("Moved Music")
+    .or(page.getByText(/Music.*Science/))
+    .first()
+    .waitFor();
+  await tree.getByRole("button", { name: "Open Science" }).click();
+  await expect.poll(names).toEqual(["Science", "Music", "Arts"]);
+
+  // Another user has moved an entry below the one that is being moved.
+  await tree.getByRole("button", { name: "Move Music", exact: true }).click();
+  const path = `/api/admin/orbs/shelves/entries/${arts}`;
+  const { body } = await call(console.platform, "GET", path, { token: console.token });
+  const moved = await call(console.platform, "PATCH", path, {
+    token: console.token,
+    headers: { "if-match": `"${body.revision}"` },
+    body: { values: { parent: music } },
+  });
+  expect(moved.status).toBe(200);
+  await tree.getByRole("button", { name: "Move Music below Arts" }).click();
+  await page.getByText("Music cannot be below itself.").waitFor();
+  await page.setViewportSize(PHONE);
+  await page.evaluate("document.documentElement.dir = 'rtl'");
+  await tree.getByRole("button", { name: "Look for entries outside of the tree" }).click();
+  await tree.getByText("All entries are in the tree.").waitFor();
+  await inspect(page, "tree-phone");
+  expect(science).not.toBe(arts);
 });
 
 test("says that others changed a list that is too long to follow", async () => {

@@ -10,11 +10,12 @@ import {
 } from "../api/files.ts";
 import type { FieldModel } from "../model/orb.ts";
 import { type Loaded, useLoad } from "../state/load.ts";
-import { LOCALE, type TextKey, t } from "../texts/t.ts";
+import { type TextKey, t } from "../texts/t.ts";
 import { Badge } from "../ui/badge.tsx";
 import { Icon } from "../ui/icon.tsx";
 import { Empty, Shows } from "../ui/states.tsx";
 import { Pager } from "../ui/table.tsx";
+import { sizeText } from "./size.ts";
 import { Thumbnail } from "./thumbnail.tsx";
 
 /** Which files a list shows. */
@@ -61,16 +62,6 @@ export function useLibrary(place: FilesPlace, filter: LibraryFilter, cursor: str
 /** Loads the tags of all files. */
 export const useTags = (place: FilesPlace) =>
   useLoad(filesKey(place.orb, "tags"), (signal) => listTags(place, signal));
-
-const sizes = new Intl.NumberFormat(LOCALE, { maximumFractionDigits: 1 });
-
-/** Returns a number of bytes as people read it: `1.5 MB`. */
-export function sizeText(bytes: number): string {
-  const units = ["kB", "MB", "GB"] as const;
-  if (bytes < 1000) return t("media.bytes", { count: bytes });
-  const step = Math.min(units.length, Math.floor(Math.log10(bytes) / 3));
-  return `${sizes.format(bytes / 1000 ** step)} ${units[step - 1]}`;
-}
 
 export const isImage = ({ type }: Pick<LibraryFile, "type">): boolean => type.startsWith("image/");
 

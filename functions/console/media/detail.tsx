@@ -10,7 +10,8 @@ import {
   updateFile,
 } from "../api/files.ts";
 import { DropZone } from "../files/drop-zone.tsx";
-import { ANY_FILE, FilePicture, filesKey, isImage, sizeText } from "../files/library.tsx";
+import { ANY_FILE, FilePicture, filesKey, isImage } from "../files/library.tsx";
+import { sizeText } from "../files/size.ts";
 import { useUploads } from "../files/uploads.ts";
 import { useAction } from "../state/action.ts";
 import { keep, refresh } from "../state/cache.ts";

@@ -16,6 +16,7 @@ import { OrbActions } from "./actions.tsx";
 import { Changes } from "./changes.tsx";
 import { Glance } from "./glance.tsx";
 import { Steps } from "./steps.tsx";
+import { Usage } from "./usage.tsx";
 
 /** Shows a schema of the application. Platform admins also see how many entries it has. */
 function SchemaRow({ orb, module, schema }: { orb: string; module: ModuleModel; schema: SchemaModel }) {
@@ -117,6 +118,7 @@ export default function Overview({ params: { orb: id = "" } }: { params: PagePar
             {managed ? <Steps orb={shown} entries={entries} /> : null}
             <Modules orb={shown} />
             {managed && shown.publishedRevision != null ? <Glance orb={shown} /> : null}
+            {managed && shown.publishedRevision != null ? <Usage orb={shown} /> : null}
             {managed ? <Changes orb={shown} /> : null}
           </>
         )}

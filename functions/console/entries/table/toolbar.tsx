@@ -39,15 +39,17 @@ function StateFilter({
 
 /** Chooses the layout of the list. */
 function LayoutSwitch({
+  table,
   schema,
   view: { layout },
   onChange,
 }: {
+  table: string;
   schema: SchemaModel;
   view: View;
   onChange: (layout: string | undefined) => void;
 }) {
-  const layouts = useMemo(() => layoutsOf(schema), [schema]);
+  const layouts = useMemo(() => layoutsOf(schema, table), [schema, table]);
   return (
     <select
       class="variant layout"
@@ -117,7 +119,7 @@ export function Toolbar({
         />
         <SaveView {...{ views, view }} />
         <div class="tool-end">
-          <LayoutSwitch {...{ schema, view }} onChange={(layout) => change({ layout })} />
+          <LayoutSwitch {...{ table, schema, view }} onChange={(layout) => change({ layout })} />
           <VariantSwitch {...{ schema, orb, view }} onChange={(part) => change(part)} />
           <ColumnsMenu {...{ schema }} names={columns} onChange={onColumns} />
           <span class="wide-only">

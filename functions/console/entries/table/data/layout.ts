@@ -1,5 +1,6 @@
-/** The layouts of a list beside the table: cards with images, boards by a value, calendars by a date, and maps. */
-import { type FieldModel, labelOf, type SchemaModel } from "../../../model/orb.ts";
+/** The layouts of a list beside the table: cards with images, boards by a value, calendars by a date, maps and trees. */
+import { traitsOf } from "../../../../../shared/definition/types/index.ts";
+import { type FieldModel, isPolymorphic, labelOf, refsOf, type SchemaModel } from "../../../model/orb.ts";
 import { t } from "../../../texts/t.ts";
 import { isTemporal, PROPERTIES } from "./view.ts";
 
@@ -7,7 +8,7 @@ import { isTemporal, PROPERTIES } from "./view.ts";
 const MOST_COLUMNS = 20;
 
 export interface Layout {
-  kind: "cards" | "board" | "calendar" | "map";
+  kind: "cards" | "board" | "calendar" | "map" | "tree";
   field: FieldModel;
 }
 
@@ -23,12 +24,34 @@ export const imageOf = ({ fields }: SchemaModel): FieldModel | undefined =>
       (field.accept === undefined || field.accept.some((type) => type.startsWith("image/"))),
   );
 
-/** Returns the layouts that make sense for a schema, by their names in the address, with their labels. */
-export function layoutsOf(schema: SchemaModel): ReadonlyMap<string, { label: string; layout: Layout }> {
+const ORDER = /^(order|position|sort|sorting|sequence|rank|weight)$/i;
+
+/** Returns the field that says the order of entries with the same parent. */
+export const orderFieldOf = ({ fields }: SchemaModel): FieldModel | undefined =>
+  fields.find((field) => ORDER.test(field.name) && traitsOf(field.type).kind === "number" && isPlain(field));
+
+/** Returns whether a field refers to one entry of the schema that has the field. */
+const isParent = (field: FieldModel, own: string): boolean =>
+  field.type === "reference" && isPlain(field) && !isPolymorphic(field) && refsOf(field)[0] === own;
+
+/**
+ * Returns the layouts that make sense for a schema, by their names in the address, with their labels.
+ * @param own the schema as references name it: `shop/catalog/category`
+ */
+export function layoutsOf(
+  schema: SchemaModel,
+  own: string,
+): ReadonlyMap<string, { label: string; layout: Layout }> {
   const layouts = new Map<string, { label: string; layout: Layout }>();
   const image = imageOf(schema);
   if (image !== undefined)
     layouts.set("cards", { label: t("table.cards"), layout: { kind: "cards", field: image } });
+  for (const field of schema.fields)
+    if (isParent(field, own))
+      layouts.set(`tree:${field.name}`, {
+        label: t("table.tree", { field: labelOf(field) }),
+        layout: { kind: "tree", field },
+      });
   for (const field of schema.fields)
     if (field.enum !== undefined && field.enum.length <= MOST_COLUMNS && isPlain(field))
       layouts.set(`board:${field.name}`, {

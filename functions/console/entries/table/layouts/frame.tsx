@@ -6,6 +6,7 @@ import { Board } from "./board.tsx";
 import { Calendar } from "./calendar.tsx";
 import type { LayoutProps } from "./card.tsx";
 import { Cards } from "./cards.tsx";
+import { Tree } from "./tree.tsx";
 
 export interface FrameProps extends LayoutProps {
   layout: Layout;
@@ -25,5 +26,6 @@ export function LayoutFrame({ layout, mayChange, version, onAll, ...props }: Fra
   const key = `${props.conditions} ${version}`;
   if (kind === "cards") return <Cards key={key} {...props} />;
   if (kind === "calendar") return <Calendar key={field.name} {...{ field, ...props }} />;
+  if (kind === "tree") return <Tree key={`${key} ${field.name}`} {...{ field, mayChange, ...props }} />;
   return <Board {...{ field, mayChange, ...props }} onAll={(value) => onAll(field.name, value)} />;
 }
