@@ -2,6 +2,7 @@
  * Counts the requests of each application in the memory of this process, because a request must not wait for the broker
  * to count it. `stored.ts` adds the counts to those of other processes, after a response was sent.
  */
+import { BoundedMap } from "../kernel/bounded-map.ts";
 import { isToken } from "../store/subjects.ts";
 import { Counts, type ErrorCount, HOUR_MS, type ListCount, USAGE_LIMITS } from "./counts.ts";
 
@@ -10,6 +11,13 @@ const STORE_MS = 30_000;
 const STORE_SOON_MS = 3_000;
 /** Maximum hours of applications in memory. */
 const REMEMBERED = 2_000;
+/**
+ * Maximum hours of applications of which no request has succeeded. Anyone can name applications that do not exist, and
+ * is refused before the platform looks for them. Such names must leave room for applications that exist.
+ */
+const DOUBTFUL = 100;
+/** Applications that are known to exist. */
+const KNOWN = 10_000;
 
 /** Counts of an application in one hour. */
 export interface Gathered {
@@ -21,6 +29,9 @@ export interface Gathered {
 
 interface Memory {
   counts: Map<string, Gathered>;
+  known: BoundedMap<string, true>;
+  /** How many of the counts are of applications that may not exist. */
+  doubtful: number;
   /** When to store the counts, in milliseconds since the epoch. Undefined if there are none. */
   due: number | undefined;
 }
@@ -33,7 +44,7 @@ const memories = new WeakMap<object, Memory>();
 function memoryOf(host: object): Memory {
   const known = memories.get(host);
   if (known !== undefined) return known;
-  const memory: Memory = { counts: new Map(), due: undefined };
+  const memory: Memory = { counts: new Map(), known: new BoundedMap(KNOWN), doubtful: 0, due: undefined };
   memories.set(host, memory);
   return memory;
 }
@@ -45,7 +56,10 @@ function countsOf(host: object, orb: string, now: number, withinMs: number): Cou
   const key = `${hour} ${orb}`;
   let found = memory.counts.get(key);
   if (found === undefined) {
-    if (memory.counts.size >= REMEMBERED || !isToken(orb)) return undefined;
+    const isKnown = memory.known.has(orb);
+    const isFull = memory.counts.size >= REMEMBERED || (!isKnown && memory.doubtful >= DOUBTFUL);
+    if (isFull || !isToken(orb)) return undefined;
+    if (!isKnown) memory.doubtful++;
     found = { orb, hour, counts: new Counts() };
     memory.counts.set(key, found);
   }
@@ -70,9 +84,13 @@ const CODE_LENGTH = 64;
 /** Counts a request that has ended. */
 export function countRequest(host: object, request: EndedRequest): void {
   const { orb, now, status, method, route, code = `http_${status}`, requestId } = request;
-  // A client can name any number of applications that do not exist.
-  if (code === "orb_not_found") return;
+  // A browser may ask for any address whether it may send a request there.
+  if (code === "orb_not_found" || method === "OPTIONS") return;
   const failed = status >= 400;
+  if (!failed) {
+    const { known } = memoryOf(host);
+    if (!known.has(orb)) known.set(orb, true);
+  }
   const counts = countsOf(host, orb, now, failed ? STORE_SOON_MS : STORE_MS);
   if (counts === undefined) return;
   counts.requests++;
@@ -113,6 +131,7 @@ export function takeCounts(host: object, orb?: string): Gathered[] {
   if (memory === undefined) return [];
   const taken = [...memory.counts].filter(([, one]) => orb === undefined || one.orb === orb);
   for (const [key] of taken) memory.counts.delete(key);
+  memory.doubtful = [...memory.counts.values()].filter((one) => !memory.known.has(one.orb)).length;
   return taken.map(([, one]) => one);
 }
 

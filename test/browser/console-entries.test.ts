@@ -608,6 +608,12 @@ test("shows a schema that refers to itself as a tree, moves entries in it, and r
   await tree.getByRole("button", { name: "Open Science" }).click();
   await expect.poll(names).toEqual(["Science", "Music", "Arts"]);
 
+  const row = (name: string) => tree.locator(".entry-tree-row", { hasText: name });
+  await row("Music").dragTo(row("Arts"));
+  await expect.poll(names).toEqual(["Science", "Arts", "Music"]);
+  await row("Music").dragTo(row("Science"));
+  await expect.poll(names).toEqual(["Science", "Music", "Arts"]);
+
   // Another user has moved an entry below the one that is being moved.
   await tree.getByRole("button", { name: "Move Music", exact: true }).click();
   const path = `/api/admin/orbs/shelves/entries/${arts}`;

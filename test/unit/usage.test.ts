@@ -35,6 +35,22 @@ test("counts requests by the hour, and tells errors apart by status, code, metho
   expect(takeCounts(host)).toEqual([]);
 });
 
+test("keeps room for applications that exist while clients are refused under names that may not exist", () => {
+  const host = {};
+  for (let at = 0; at < 5_000; at++)
+    countRequest(host, { ...request, orb: `made-up-${at}`, status: 401, code: "invalid_token" });
+  countRequest(host, { ...request, code: undefined });
+  const taken = takeCounts(host);
+  expect(taken).toHaveLength(101);
+  expect(taken.at(-1)).toMatchObject({ orb: "shop", counts: { requests: 1 } });
+  // It is known now, so its refusals count, too.
+  for (let at = 0; at < 200; at++)
+    countRequest(host, { ...request, orb: `made-up-${at}`, status: 401, code: "invalid_token" });
+  countRequest(host, { ...request, status: 401, code: "invalid_token" });
+  countRequest(host, { ...request, method: "OPTIONS", status: 204, code: undefined, orb: "made-up" });
+  expect(takeCounts(host).map(({ orb }) => orb)).toHaveLength(101);
+});
+
 test("counts nothing for an application that does not exist, or cannot exist", () => {
   const host = {};
   countRequest(host, { ...request, status: 404, code: "orb_not_found" });

@@ -417,8 +417,7 @@ export function List(props: ListProps) {
   const inSet = place.change !== undefined;
   const code = codeLink(place, { operation: "list", query: String(runtimeConditionsOf(view)) });
   useListCommands(listed, code);
-  const { layout } =
-    (view.layout === undefined ? undefined : layoutsOf(schema, table).get(view.layout)) ?? {};
+  const { layout } = layoutsOf(schema, table).get(view.layout ?? "") ?? {};
   useFreshTable(layout === undefined, listed);
   const change = (part: Partial<View>, replace = false) => {
     // If the filters change, clear the selection. Otherwise it could contain entries that the list does not show.

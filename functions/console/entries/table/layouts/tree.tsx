@@ -245,7 +245,8 @@ function Branch({
       {items.map((item) => (
         <Node key={item.id} {...{ shared, item }} path={[...path, item.id]} />
       ))}
-      {nextCursor === null ? null : more ? (
+      {/* A page without entries has compared as many as one request may. The next one goes on. */}
+      {nextCursor === null ? null : more || items.length === 0 ? (
         <Branch {...{ shared, parent, path }} cursor={nextCursor} />
       ) : (
         <li>
@@ -324,6 +325,11 @@ export function Tree(props: TreeProps) {
   }, [moving]);
   return (
     <section class="entry-tree" aria-label={t("table.tree", { field: labelOf(field) })}>
+      <ul class="entry-tree-list">
+        <Branch key={String(queryOf(props, undefined))} shared={shared} parent={undefined} path={[]} />
+      </ul>
+      <Outside shared={shared} />
+      {/* At the end, because a browser stops a drag if its row moves. */}
       {moving === undefined ? null : (
         <div
           class="entry-tree-top"
@@ -340,10 +346,6 @@ export function Tree(props: TreeProps) {
           </Button>
         </div>
       )}
-      <ul class="entry-tree-list">
-        <Branch key={String(queryOf(props, undefined))} shared={shared} parent={undefined} path={[]} />
-      </ul>
-      <Outside shared={shared} />
     </section>
   );
 }
