@@ -21,6 +21,7 @@ import {
 /** The version that the benchmark compares, and the one that the test of migrations starts. */
 const VERSION = "11.17.4";
 export const MIGRATED = "12.4.0";
+const USER = "bench@example.org";
 /** Directus's built-in policy for public access. */
 export const PUBLIC_POLICY = "abf8a154-5b1c-4a46-ac9c-7300570f4f17";
 const FIELDS = [
@@ -45,7 +46,7 @@ const settings = (at: PeerDirectory, port: number): Record<string, string> => ({
   DB_CLIENT: "sqlite3",
   DB_FILENAME: join(at.data, "data.db"),
   SECRET: at.secret,
-  ADMIN_EMAIL: "bench@example.org",
+  ADMIN_EMAIL: USER,
   ADMIN_PASSWORD: at.secret,
   ADMIN_TOKEN: at.secret,
   STORAGE_LOCAL_ROOT: join(at.data, "uploads"),
@@ -65,20 +66,24 @@ const install = (dir: string, version: string) =>
     ["isolated-vm", "sqlite3"],
   );
 
-async function serveDirectus(at: PeerDirectory, port: number) {
-  const env = settings(at, port);
+async function serveDirectus(at: PeerDirectory, port: number, more: Record<string, string> = {}) {
+  const env = { ...settings(at, port), ...more };
   await run(at.dir, "bootstrap", process.execPath, [cli(at.dir), "bootstrap"], env);
   return serve(at, process.execPath, [cli(at.dir), "start"], env);
 }
 
-/** Installs Directus, and starts it without collections. Its token is that of the administrator. */
-export async function startEmpty(dir: string) {
+/**
+ * Installs Directus, and starts it without collections. Its token is that of the administrator, and also the password of
+ * `user`.
+ * @param more settings, such as `SERVE_APP` for its interface in the browser
+ */
+export async function startEmpty(dir: string, more: Record<string, string> = {}) {
   const at = { dir, data: join(dir, "data"), secret: randomBytes(24).toString("hex") };
   rmSync(at.data, { recursive: true, force: true });
   mkdirSync(at.data, { recursive: true });
   await install(dir, MIGRATED);
-  const running = await start(directus, at, (port) => serveDirectus(at, port));
-  return { ...running, token: at.secret };
+  const running = await start(directus, at, (port) => serveDirectus(at, port, more));
+  return { ...running, token: at.secret, user: USER };
 }
 
 export const directus: Peer = {
@@ -91,7 +96,7 @@ export const directus: Peer = {
 
   install: (dir) => install(dir, VERSION),
 
-  serve: serveDirectus,
+  serve: (at, port) => serveDirectus(at, port),
 
   async configure(at, url) {
     for (const collection of TABLES) {

@@ -71,7 +71,7 @@ async function build(dir: string): Promise<void> {
   await run(dir, "build", "go", ["build", "-o", program(dir), "."], env);
 }
 
-/** Starts a PocketBase without content. Its token is that of a superuser. */
+/** Starts a PocketBase without content. Its token is that of a superuser, who signs in with `user` and `password`. */
 export async function startEmpty(dir: string) {
   const at = { dir, data: join(dir, "empty-data"), secret: randomBytes(12).toString("hex") };
   rmSync(at.data, { recursive: true, force: true });
@@ -87,6 +87,8 @@ export async function startEmpty(dir: string) {
   return {
     ...running,
     token,
+    user: USER,
+    password: at.secret,
     version: VERSION,
     async stop() {
       await running.stop();
