@@ -12,7 +12,7 @@ const lint = runTool("@biomejs/biome/bin/biome", ["check", ...process.argv.slice
 const options = ["--noEmit", ...(availableParallelism() > 2 ? [] : ["--checkers", "1"])];
 const types = runTool("typescript/bin/tsc", [...options, "-p", "."]);
 // Browser code uses another type library, so it has its own type checks.
-const browser = ["functions/pages/browser", "functions/console"].map((folder) =>
+const browser = ["functions/pages/browser", "functions/console", "shared/site"].map((folder) =>
   runTool("typescript/bin/tsc", [...options, "-p", folder]),
 );
 process.exit(Math.max(lock, texts, lint, types, ...browser));

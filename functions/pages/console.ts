@@ -20,6 +20,8 @@ function policy(streamsUrl: string | undefined): string {
     "form-action 'none'",
     "base-uri 'none'",
     "frame-ancestors 'none'",
+    // Only the empty document of a preview, whose own policy names the sites.
+    "frame-src 'self'",
     "require-trusted-types-for 'script'",
     // The editor of rich text parses what people paste, in a document that is never shown.
     "trusted-types rich-text",

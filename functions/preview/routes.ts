@@ -1,5 +1,5 @@
-/** The routes of preview links: `POST /api/{orbId}/_previews`, and `DELETE` of one. */
-import { z } from "@hono/zod-openapi";
+/** The routes of preview links: `POST /api/{orbId}/_previews`, `DELETE` of one, and the document for the console's frame. */
+import { type RouteConfig, z } from "@hono/zod-openapi";
 import type { Context, MiddlewareHandler } from "hono";
 import { may, principalIn, requireScope } from "../../shared/access/authorize.ts";
 import { refusal } from "../../shared/access/refusals.ts";
@@ -9,11 +9,11 @@ import { liveOrb, noLiveOrb } from "../../shared/definition/stored/index.ts";
 import { isLocale, isMarket } from "../../shared/entry/model/index.ts";
 import { notFound } from "../../shared/kernel/errors.ts";
 import { PREVIEWS_SEGMENT } from "../../shared/orb/routes.ts";
-import { endPreview, makePreview, PREVIEW_SECONDS } from "../../shared/preview/links.ts";
+import { endPreview, makePreview, PREVIEW_SECONDS, previewSites } from "../../shared/preview/links.ts";
 import { requireNoDefinition } from "../http/definition-header.ts";
 import { innerRouter } from "../http/inner-router.ts";
 import { scopesFor } from "../http/prefixes.ts";
-import { defineRoute } from "../http/router.ts";
+import { defineRoute, type Router } from "../http/router.ts";
 import { ANY_SESSION, json, jsonRequest, LOCALE, MARKET_NAME, OrbIdParam } from "../http/schemas.ts";
 import { definitionIn, readingFrom } from "../http/within.ts";
 import { createsCredential } from "../middleware/origin.ts";
@@ -69,15 +69,47 @@ function drafts(handedTo: (c: Context<AppEnv>) => LiveOrb): MiddlewareHandler<Ap
   };
 }
 
+/** The document that contains the page of a site. The console fills it, so it needs neither scripts nor styles. */
+const EMPTY = `<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Preview</title></head><body></body></html>`;
+
+/** Adds the route for the document of the console's frame. */
+function addFrame(
+  router: Router,
+  handedTo: (c: Context<AppEnv>) => LiveOrb,
+  common: Pick<RouteConfig, "tags" | "security" | "middleware" | "path">,
+): void {
+  const frame = defineRoute({
+    ...common,
+    method: "get",
+    operationId: "getPreviewFrame",
+    summary: "Get the document in which the console shows the page of a site",
+    description:
+      "An empty document. Its Content-Security-Policy allows the sites that the definition of the orb names.",
+    request: { params: OrbIdParam },
+    responses: { 200: { description: "The document", content: { "text/html": { schema: z.string() } } } },
+    problems: [401, 403, 404],
+  });
+  router.openapi(frame, (c) => {
+    const own = new URL(c.var.deps.config.publicUrl).origin;
+    const sites = previewSites(handedTo(c)).filter((site) => site !== own);
+    return c.body(EMPTY, 200, {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": `default-src 'none'; frame-src ${sites.join(" ") || "'none'"}; frame-ancestors 'self'; base-uri 'none'; form-action 'none'`,
+      "x-frame-options": "SAMEORIGIN",
+    });
+  });
+}
+
 export function orbPreviews() {
   const { router, handedTo, hand } = innerRouter<LiveOrb>();
-  const common = createsCredential({
+  const ofDrafts = {
     tags: ["previews"],
     security: ANY_SESSION,
     "x-role": "user",
     ...scopesFor("readDraft"),
     middleware: [drafts(handedTo)],
-  });
+  };
+  const common = createsCredential(ofDrafts);
   const path = `/api/{orbId}/${PREVIEWS_SEGMENT}` as const;
   const make = defineRoute({
     ...common,
@@ -103,6 +135,7 @@ export function orbPreviews() {
     responses: { 204: { description: "The link has ended" } },
     problems: [401, 403, 404],
   });
+  addFrame(router, handedTo, { ...ofDrafts, path: `${path}/frame` });
   router.openapi(make, async (c) => {
     const { module, schema: name, expiresIn, ...rest } = c.req.valid("json");
     const { deps, actor } = c.var;

@@ -14,19 +14,27 @@ const dist = join(root, "dist");
 
 rmSync(dist, { recursive: true, force: true });
 mkdirSync(dist, { recursive: true });
-await build({
-  entryPoints: [join(root, "shared/client/index.ts")],
-  outfile: join(dist, "client.js"),
-  bundle: true,
-  format: "esm",
-  target: "es2022",
-});
+/** What sites and applications import, with the folder of its sources. */
+const ENTRIES = { client: "shared/client", preview: "shared/site" };
+
+for (const [name, folder] of Object.entries(ENTRIES))
+  await build({
+    entryPoints: [join(root, folder, "index.ts")],
+    outfile: join(dist, `${name}.js`),
+    bundle: true,
+    format: "esm",
+    target: "es2022",
+  });
 await bundleCommand(join(dist, "orb.js"));
 chmodSync(join(dist, "orb.js"), 0o755);
-const types = runTool("typescript/bin/tsc", ["-p", "shared/client", "--outDir", join(dist, "types")]);
-// The package contains no `.ts` files, but its type declarations import `./x.ts`. Change these imports to `.js`.
-for (const file of readdirSync(join(dist, "types"))) {
-  const path = join(dist, "types", file);
-  writeFileSync(path, readFileSync(path, "utf8").replaceAll(/from "(\.\/[\w-]+)\.ts"/g, 'from "$1.js"'));
+let failed = 0;
+for (const [name, folder] of Object.entries(ENTRIES)) {
+  const types = join(dist, "types", name);
+  failed ||= runTool("typescript/bin/tsc", ["-p", folder, "--outDir", types]);
+  // The package contains no `.ts` files, but its type declarations import `./x.ts`. Change these imports to `.js`.
+  for (const file of readdirSync(types)) {
+    const path = join(types, file);
+    writeFileSync(path, readFileSync(path, "utf8").replaceAll(/from "(\.\/[\w-]+)\.ts"/g, 'from "$1.js"'));
+  }
 }
-process.exit(types);
+process.exit(failed);

@@ -85,6 +85,7 @@ test("contains the client and the command line without the platform, and cannot 
     "README.md",
     "dist/client.js",
     "dist/orb.js",
+    "dist/preview.js",
     "package.json",
   ]);
   // npm refuses to publish a private package.

@@ -95,6 +95,8 @@ export interface SchemaModel {
   name?: string;
   description?: string;
   fields: readonly FieldModel[];
+  /** Set if a site shows the entries. The management API has the address here, the discovery API only `true`. */
+  preview?: unknown;
   /** Path of the entries in the runtime API; null or missing if the platform does not serve the module. */
   href?: string | null;
 }

@@ -17,6 +17,8 @@ export interface FieldProps {
 interface NamedProps extends FieldProps {
   /** Name of the entry's field, by which the form finds what the user edits. */
   name?: string | undefined;
+  /** JSON Pointer of the field in the entry, by which the preview finds its input. */
+  place?: string;
 }
 
 /** HTML attributes that connect an input with its label, hint and error. */
@@ -38,12 +40,13 @@ export function Field({
   required,
   aside,
   name,
+  place,
   children,
 }: NamedProps & { children: (attributes: InputAttributes) => ComponentChildren }) {
   const id = useId();
   const described = [hint === undefined ? "" : `${id}-hint`, error === undefined ? "" : `${id}-error`];
   return (
-    <div class={`field ${error === undefined ? "" : "wrong"}`} data-field={name}>
+    <div class={`field ${error === undefined ? "" : "wrong"}`} data-field={name} data-path={place}>
       <div class="field-label">
         <label for={id} id={`${id}-label`} dir="auto">
           {label}

@@ -12,6 +12,7 @@ import { t } from "../../texts/t.ts";
 import { Page } from "../../ui/page.tsx";
 import { useNames } from "../names.ts";
 import type { Place } from "../place.tsx";
+import { Preview, PreviewButton, type PreviewState, usePreview } from "../preview/open.tsx";
 import { Actions } from "./actions.tsx";
 import { Adding, isAddable } from "./adding.tsx";
 import { type Creation, CreationDialog, mayCreateTarget } from "./creation.tsx";
@@ -27,7 +28,13 @@ import { Variants } from "./variants.tsx";
 import { WithinSet } from "./within.tsx";
 
 /** The actions on the entry, and its state. */
-function Side({ form, entry, nameOf, ...place }: FormProps & EditorProps) {
+function Side({
+  form,
+  entry,
+  nameOf,
+  preview,
+  ...place
+}: FormProps & EditorProps & { preview: PreviewState | undefined }) {
   const { module, orb } = place;
   const { rights, waiting, cells, windows, draft, isChanged, context } = form;
   const path = orbLink(orb.id, "entries", module.id, place.schema.id);
@@ -41,6 +48,7 @@ function Side({ form, entry, nameOf, ...place }: FormProps & EditorProps) {
         onAdd={isAddable(form.place, module, entry, isChanged) ? waiting.add : undefined}
       />
       <FormStanding {...{ form, nameOf, orb }} onStored={place.onStored} />
+      {preview === undefined ? null : <PreviewButton of={preview} />}
       {entry === undefined ? null : (
         <Status
           {...{ entry, orb, cells, isChanged, nameOf, isPublishable }}
@@ -119,6 +127,10 @@ function useBeside() {
   return { target, mayClose, showBeside };
 }
 
+/** Returns the class of the page's columns. */
+const classOf = (target: EntryTarget | undefined, preview: PreviewState | undefined): string =>
+  `entry ${target === undefined ? "" : "with-beside"} ${preview?.isOpen === true ? "with-preview" : ""}`;
+
 export function Editor(props: EditorProps) {
   const { caller, orb, module, schema, entry, start, onStored } = props;
   const [, go] = useLocation();
@@ -140,6 +152,7 @@ export function Editor(props: EditorProps) {
   });
   const { place, rights, draft, context } = form;
   const nameOf = useNames(caller, orb.id);
+  const preview = usePreview(form, props);
   const title = useTitle(props);
   return (
     <Page
@@ -151,7 +164,7 @@ export function Editor(props: EditorProps) {
         { label: titleOf(schema), to: path },
       ]}
     >
-      <div class={`entry ${target === undefined ? "" : "with-beside"}`}>
+      <div class={classOf(target, preview)}>
         <div class="entry-main">
           {rights.readOnly === undefined ? null : <Notice icon="lock">{rights.readOnly}</Notice>}
           <WithinSet {...{ place, entry, start, draft }} keyOf={form.keyOf} waiting={form.waiting} />
@@ -172,7 +185,8 @@ export function Editor(props: EditorProps) {
           </form>
           {module.type === "RULES" ? <TryRules orb={orb.id} module={module.id} schema={schema.id} /> : null}
         </div>
-        <Side {...props} {...{ form, nameOf }} />
+        <Side {...props} {...{ form, nameOf, preview }} />
+        <Preview of={preview} {...{ form, orb, entry, view }} />
         {target === undefined ? null : (
           <Panel
             {...{ target, mayClose }}

@@ -145,6 +145,7 @@ export function FieldEditor({ field, context }: { field: FieldModel; context: Fo
     return first === undefined ? null : (
       <Field
         label={labelOf(field)}
+        place={wholePath}
         hint={hint}
         error={faultAt(faults, pointerOf(first))}
         required={required}
@@ -164,6 +165,7 @@ export function FieldEditor({ field, context }: { field: FieldModel; context: Fo
     <fieldset
       class={`field varying ${whole === undefined ? "" : "wrong"}`}
       data-field={nameIn(field, context)}
+      data-path={wholePath}
     >
       <legend>
         {labelOf(field)} {badges}
