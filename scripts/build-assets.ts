@@ -16,7 +16,7 @@ import { writeImageWorker, writeStatic } from "./bundle/static.ts";
  * and of all other files of the console (`all`).
  */
 const LIMITS = {
-  functions: 864 * 1024,
+  functions: 896 * 1024,
   conversions: 80 * 1024,
   images: 360 * 1024,
   first: 90 * 1024,

@@ -1,3 +1,5 @@
+import { piecesOf } from "../texts/translate.ts";
+
 const ESCAPES: Record<string, string> = {
   "&": "&amp;",
   "<": "&lt;",
@@ -22,3 +24,10 @@ export function html(parts: TemplateStringsArray, ...values: (string | Html)[]):
 }
 
 export const nothing: Html = { markup: "" };
+
+/** Returns a text whose placeholders are replaced by values. Escapes the text, and values that are not of type `Html`. */
+export const filledHtml = (form: string, values: Readonly<Record<string, string | Html>>): Html =>
+  piecesOf(form).reduce(
+    (all, piece, at) => html`${all}${at % 2 === 0 ? piece : (values[piece] ?? `{${piece}}`)}`,
+    nothing,
+  );

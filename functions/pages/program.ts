@@ -2,31 +2,21 @@
 import type { Context } from "hono";
 import { readAccount } from "../../shared/access/accounts.ts";
 import type { AccountActor } from "../../shared/access/actor.ts";
-import { CANS, RIGHTS } from "../../shared/access/credentials/index.ts";
+import { CANS } from "../../shared/access/credentials/index.ts";
 import { type ProgramRequest, requireAllowable } from "../../shared/access/machines/index.ts";
 import type { Realm } from "../../shared/access/realms.ts";
 import { AppError } from "../../shared/kernel/errors.ts";
 import { logUpstream, problemHeaders, STATUS } from "../http/problem.ts";
 import { type Program, ProgramSchema, programRequest, resultUrl } from "../realm/programs.ts";
 import type { AppEnv } from "../request/context.ts";
-import { type Html, html, nothing } from "./html.ts";
+import { filledHtml, type Html, html, nothing } from "./html.ts";
+import { wordsOf } from "./language.ts";
 import { byName, htmlResponse, page, troubled, visitor } from "./signin.ts";
 import { pageHtml, said } from "./templates.ts";
+import type { Words } from "./texts/words.ts";
 
-/** The final pages of a program's sign-in, by result. The program redirects the browser to one of them. */
-const ENDS: Readonly<Record<string, readonly [title: string, words: string]>> = {
-  done: ["You are signed in", "The program can work as you now. You can close this page and go back to it."],
-  refused: ["Nothing was allowed", "The program has no access. You can close this page."],
-  failed: [
-    "The program is not signed in",
-    "The program says what went wrong. Go back to it, and start the sign-in again.",
-  ],
-};
-
-const BROKEN = [
-  "This address is not complete",
-  "Start the sign-in again in the program that gave you this address.",
-] as const;
+/** The final pages of a program's sign-in. The program redirects the browser to one of them, by its result. */
+const ENDS = ["done", "refused", "failed"] as const;
 
 /**
  * Serves the page on which a user confirms a program's sign-in. Users who are not signed in go to the sign-in page
@@ -36,12 +26,13 @@ export async function showProgram(c: Context<AppEnv>, realm: Realm): Promise<Res
   const elsewhere = byName(c);
   if (elsewhere !== null) return elsewhere;
   const { pathname, search, searchParams } = new URL(c.req.url);
-  const result = searchParams.get("result") ?? "";
-  const end = Object.hasOwn(ENDS, result) ? ENDS[result] : undefined;
-  if (end !== undefined) return note(c, realm, end);
+  const words = wordsOf(c);
+  const end = ENDS.find((known) => known === searchParams.get("result"));
+  const ended = (heading: string, text: string) => note(c, realm, heading, text);
+  if (end !== undefined) return ended(words.text(`page.${end}`), words.text(`page.${end}Text`));
   const { days = "", ...given } = Object.fromEntries(searchParams);
   const parsed = ProgramSchema.safeParse({ ...given, days: /^\d+$/.test(days) ? Number(days) : undefined });
-  if (!parsed.success) return note(c, realm, BROKEN);
+  if (!parsed.success) return ended(words.text("page.broken"), words.text("page.brokenText"));
   try {
     const actor = await visitor(c, realm);
     if ((actor.kind !== "platform" && actor.kind !== "orb") || actor.token !== undefined)
@@ -49,24 +40,29 @@ export async function showProgram(c: Context<AppEnv>, realm: Realm): Promise<Res
     return await confirmation(c, realm, actor, parsed.data);
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    if (error.kind === "invalid") return note(c, realm, refusedWords(error));
+    if (error.kind === "invalid") {
+      const faults = faultsOf(error);
+      return ended(words.text("page.tooMuch"), words.text("page.tooMuchText", { faults }));
+    }
     logUpstream(c, error);
-    return page(c, realm, troubled(error), STATUS[error.kind], problemHeaders(error));
+    return page(c, realm, troubled(words, error), STATUS[error.kind], problemHeaders(error));
   }
 }
 
 const signinUrl = (realm: Realm, back: string) => `${realm.base}/signin?return=${encodeURIComponent(back)}`;
 
-function note(c: Context<AppEnv>, realm: Realm, [heading, words]: readonly [string, string]): Response {
+function note(c: Context<AppEnv>, realm: Realm, heading: string, words: string): Response {
   const content = html`
       <p>${words}</p>`;
-  return htmlResponse(c, realm, pageHtml(realm, { kind: "ended", heading, content, hasScript: false }));
+  return htmlResponse(
+    c,
+    realm,
+    pageHtml(wordsOf(c), realm, { kind: "ended", heading, content, hasScript: false }),
+  );
 }
 
-function refusedWords({ errors = [] }: AppError): readonly [string, string] {
-  const faults = errors.map(({ path, message }) => `${path.slice(1)} ${message}`).join("; ");
-  return ["The program asks for too much", `Your account cannot allow this: ${faults}.`];
-}
+const faultsOf = ({ errors = [] }: AppError): string =>
+  errors.map(({ path, message }) => `${path.slice(1)} ${message}`).join("; ");
 
 async function confirmation(
   c: Context<AppEnv>,
@@ -80,15 +76,20 @@ async function confirmation(
   // Read the account, because its name may have changed since the session began.
   const account = await readAccount(deps, realm, actor.sub);
   const { pathname, search } = new URL(c.req.url);
-  const content = questionHtml({
+  const words = wordsOf(c);
+  const content = questionHtml(words, {
     ...request,
     account: account?.value.name ?? actor.name,
     expiresAt,
     refusal: resultUrl(program, { error: "access_denied" }, deps.config.publicUrl),
     other: signinUrl(realm, pathname + search),
   });
-  const heading = `Allow ${program.program} to act as you?`;
-  return htmlResponse(c, realm, pageHtml(realm, { kind: "program", heading, content, hasScript: true }));
+  const heading = words.text("page.question", { program: program.program });
+  return htmlResponse(
+    c,
+    realm,
+    pageHtml(words, realm, { kind: "program", heading, content, hasScript: true }),
+  );
 }
 
 interface Question extends Omit<ProgramRequest, "challenge"> {
@@ -100,40 +101,41 @@ interface Question extends Omit<ProgramRequest, "challenge"> {
   other: string;
 }
 
-function rightsHtml(scopes: ProgramRequest["scopes"]): Html {
+function rightsHtml({ text }: Words, scopes: ProgramRequest["scopes"]): Html {
   return scopes.reduce((all, { orb, can }) => {
     const rights = CANS.filter((right) => can.includes(right)).reduce(
       (list, right) => html`${list}
-        <li><div><p class="name">${RIGHTS[right].name}</p><p class="hint">${RIGHTS[right].words}</p></div></li>`,
+        <li><div><p class="name">${text(`right.${right}`)}</p><p class="hint">${text(`right.${right}Text`)}</p></div></li>`,
       nothing,
     );
-    const where = orb === "*" ? "In all applications" : `In the application ${orb}`;
     return html`${all}
-      <h2>${where}, it may</h2>
+      <h2>${orb === "*" ? text("page.mayAll") : text("page.mayOne", { orb })}</h2>
       <ul>${rights}
       </ul>`;
   }, nothing);
 }
 
-const DAY = new Intl.DateTimeFormat("en", { dateStyle: "long", timeZone: "UTC" });
-
-function questionHtml({ program, host, account, scopes, days, expiresAt, ...rest }: Question): Html {
-  const { redirect, refusal, other } = rest;
-  const start =
-    redirect === null
-      ? " You get a code. Paste it only where you started the sign-in, and give it to no one."
-      : "";
+function questionHtml(words: Words, question: Question): Html {
+  const { program, host, account, scopes, days, expiresAt, redirect, refusal, other } = question;
+  const { text, form, language } = words;
+  const date = new Intl.DateTimeFormat(language, { dateStyle: "long", timeZone: "UTC" });
+  const ask = filledHtml(form("page.ask"), {
+    program: html`<strong dir="auto">${program}</strong>`,
+    host: html`<strong dir="auto">${host}</strong>`,
+    account: html`<strong id="who" dir="auto">${account}</strong>`,
+  });
+  const start = redirect === null ? ` ${text("page.askCode")}` : "";
   return html`
-      <p><strong>${program}</strong> on the computer <strong>${host}</strong> asks to act as your account <strong id="who">${account}</strong>. Both names come from the program itself. Allow it only if you started this sign-in just now.${start}</p>${rightsHtml(scopes)}
-      <p>It can never do more than you. Access ends on ${DAY.format(new Date(expiresAt))}, after ${days === 1 ? "1 day" : `${days} days`}, or when you delete the token on the page of your account.</p>
+      <p>${ask}${start}</p>${rightsHtml(words, scopes)}
+      <p>${text("page.ends", { count: days, date: date.format(new Date(expiresAt)) })}</p>
       <div id="question" data-refusal="${refusal ?? ""}">
-        <button id="allow" class="primary" type="button" disabled>Allow</button>
-        <button id="refuse" type="button" disabled>Refuse</button>
+        <button id="allow" class="primary" type="button" disabled>${text("page.allow")}</button>
+        <button id="refuse" type="button" disabled>${text("page.refuse")}</button>
       </div>
       <div id="made" hidden>
-        <label for="program-code">Code for ${program}</label>
-        <input id="program-code" type="text" readonly>
-        <button id="copy" class="primary" type="button">Copy code</button>
+        <label for="program-code">${text("page.codeFor", { program })}</label>
+        <input id="program-code" type="text" readonly dir="ltr">
+        <button id="copy" class="primary" type="button">${text("page.copyCode")}</button>
       </div>${said("program")}
-      <p class="foot">Not ${account}? <a href="${other}">Use another account</a></p>`;
+      <p class="foot">${text("page.notYou", { account })} <a href="${other}">${text("page.otherAccount")}</a></p>`;
 }

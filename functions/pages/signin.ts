@@ -14,7 +14,9 @@ import { accountPage, returnAddress } from "../realm/return-address.ts";
 import { accountsOf } from "../realm/scope.ts";
 import type { AppEnv } from "../request/context.ts";
 import { logoSource } from "./branding.ts";
+import { languageOf, VARIES, wordsOf } from "./language.ts";
 import { type PageState, signinPage } from "./templates.ts";
+import type { Words } from "./texts/words.ts";
 
 /** @param logo URL of the logo that the page may load */
 const policy = (logo: string | undefined) =>
@@ -41,29 +43,24 @@ export function byName(c: Context<AppEnv>): Response | null {
   return c.redirect(`${known.origin}${asked.pathname}${asked.search}`, 302);
 }
 
-/** Titles and texts of the page that rejects an invitation or a recovery link, by error code. */
-const REFUSED: Readonly<Record<string, readonly [title: string, words: string]>> = {
-  invitation_not_found: [
-    "This link is not valid",
-    "Check that you copied the whole address, or ask for a new one.",
-  ],
-  invitation_used: ["This link was already used", "Each link works once. Ask for a new one, or sign in."],
-  invitation_expired: [
-    "This link has expired",
-    "Invitations work for 7 days, links to get back into an account for 24 hours. Ask for a new one.",
-  ],
-  invitation_revoked: ["This link was revoked", "Ask the person who gave it to you for a new one."],
-};
+/** Codes of the errors for which the page that rejects an invitation or a recovery link has texts. */
+const REFUSED = [
+  "invitation_not_found",
+  "invitation_used",
+  "invitation_expired",
+  "invitation_revoked",
+] as const;
 
-const CLOSED: PageState = {
+const closed = ({ text }: Words): PageState => ({
   kind: "refused",
-  title: "You need an invitation",
-  words: "Accounts are created by invitation here. Ask for one.",
+  title: text("refused.closed"),
+  words: text("refused.closedText"),
   next: "signin",
-};
+});
 
 async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promise<PageState> {
   const { deps } = c.var;
+  const { text } = wordsOf(c);
   const [found] = await Promise.all([
     findInvitation(deps, realm, invite),
     enforceRateLimit(deps, "invitation"),
@@ -74,12 +71,17 @@ async function invited(c: Context<AppEnv>, realm: Realm, invite: string): Promis
       ? { kind: "register", role: invitation.value.role, invite }
       : { kind: "recover", name: account.value.name };
   } catch (error) {
-    const told = error instanceof AppError ? REFUSED[error.code] : undefined;
-    if (told === undefined) throw error;
+    if (!(error instanceof AppError)) throw error;
+    const code = REFUSED.find((known) => known === error.code);
+    if (code === undefined) throw error;
     // Browsers show the page whatever the status is. Keep the error's status for programs.
-    c.error = error as AppError;
-    const [title, words] = told;
-    return { kind: "refused", title, words, next: "signin" };
+    c.error = error;
+    return {
+      kind: "refused",
+      title: text(`refused.${code}`),
+      words: text(`refused.${code}Text`),
+      next: "signin",
+    };
   }
 }
 
@@ -114,7 +116,7 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState | st
   if (c.req.query("recover") === "true" && realm.handlers.has("passkey"))
     return { kind: "recover", name: null };
   if (c.req.query("signup") === "true") {
-    return (await isSignupOpen(deps, realm)) ? { kind: "signup" } : CLOSED;
+    return (await isSignupOpen(deps, realm)) ? { kind: "signup" } : closed(wordsOf(c));
   }
   const actor = await visitor(c, realm);
   // Read the account, because its name may have changed since the session began.
@@ -132,12 +134,9 @@ async function stateOf(c: Context<AppEnv>, realm: Realm): Promise<PageState | st
 }
 
 /** Returns the page for a temporary error, which tells the user to try again. */
-export function troubled(error: AppError): PageState {
-  const words =
-    error.kind === "too_many"
-      ? "Too many attempts. Please wait a minute and load the page again."
-      : "The platform is not responding. Please load the page again in a moment.";
-  return { kind: "refused", title: "Please try again", words, next: null };
+export function troubled({ text }: Words, error: AppError): PageState {
+  const words = text(error.kind === "too_many" ? "page.tooMany" : "page.silent");
+  return { kind: "refused", title: text("page.again"), words, next: null };
 }
 
 /** Renders an HTML page for an error that occurred during sign-in with a provider, or while linking an identity. */
@@ -146,10 +145,12 @@ export async function showRefusal(c: Context<AppEnv>, realm: Realm, error: AppEr
   c.error = error;
   logUpstream(c, error);
   const signedIn = actor !== null && actor.kind !== "anonymous";
+  const words = wordsOf(c);
+  const key = `refused.${error.code}`;
   const state: PageState = {
     kind: "refused",
-    title: signedIn ? "That did not work" : "You are not signed in",
-    words: error.detail,
+    title: words.text(signedIn ? "page.notWorked" : "page.signedOut"),
+    words: words.has(key) ? words.text(key) : error.detail,
     next: signedIn ? "account" : "signin",
   };
   return page(c, realm, state, STATUS[error.kind], problemHeaders(error));
@@ -171,7 +172,7 @@ export async function showSignin(c: Context<AppEnv>, realm: Realm): Promise<Resp
     state = found;
   } catch (error) {
     if (!(error instanceof AppError)) throw error;
-    state = troubled(error);
+    state = troubled(wordsOf(c), error);
     status = STATUS[error.kind];
     headers = problemHeaders(error);
     logUpstream(c, error);
@@ -187,7 +188,7 @@ export function page(
   headers: Record<string, string>,
 ): Response {
   const target = { back: backOf(c), account: wantsAccount(c) };
-  return htmlResponse(c, realm, signinPage(realm, state, target), status, headers);
+  return htmlResponse(c, realm, signinPage(wordsOf(c), realm, state, target), status, headers);
 }
 
 /** Sends a sign-in page with its Content-Security-Policy. */
@@ -203,6 +204,7 @@ export function htmlResponse(
     "content-type": "text/html; charset=utf-8",
     "content-security-policy": policy(realm.branding?.logo),
     "cache-control": "no-store",
-    "content-language": "en",
+    "content-language": languageOf(c),
+    vary: VARIES,
   });
 }

@@ -1,9 +1,11 @@
-import type { Realm } from "../../shared/access/realms.ts";
+import { platformRealm, type Realm, sharedRealm } from "../../shared/access/realms.ts";
 import { accountPage } from "../realm/return-address.ts";
+import { directionOf, LANGUAGES, OWN_NAMES } from "../texts/languages.ts";
 import { files } from "./assets.generated.ts";
 import { accentName } from "./branding.ts";
-import { type Html, html, nothing } from "./html.ts";
+import { filledHtml, type Html, html, nothing } from "./html.ts";
 import type { Place } from "./place.ts";
+import type { WordKey, Words } from "./texts/words.ts";
 
 export type PageState =
   /** `signup` says whether the page offers a registration without an invitation. */
@@ -35,25 +37,26 @@ export function said(place: Place): Html {
       <div class="said" id="said-${place}"><p class="status" role="status"></p><p class="error" role="alert"></p></div>`;
 }
 
-const ROLE_WORDS: Record<string, string> = { owner: "an owner", admin: "an admin", user: "a user" };
+const INVITED_AS: Readonly<Record<string, WordKey>> = {
+  owner: "page.asOwner",
+  admin: "page.asAdmin",
+  user: "page.asUser",
+};
 
-function title(state: PageState): string {
-  switch (state.kind) {
-    case "register":
-      return "Create your passkey";
-    case "recover":
-      return "Get back into your account";
-    case "signup":
-      return "Create an account";
-    case "bootstrap":
-      return "No account exists yet";
-    case "refused":
-      return state.title;
-    case "known":
-      return "Is it you?";
-    default:
-      return "Sign in";
-  }
+/** Keys of the headings, by kind of page. */
+const TITLES: Readonly<Record<Exclude<PageState["kind"], "refused">, WordKey>> = {
+  login: "page.signIn",
+  register: "page.createTitle",
+  recover: "page.recoverTitle",
+  signup: "page.createAccount",
+  bootstrap: "page.bootstrapTitle",
+  known: "page.isItYou",
+};
+
+/** Returns the name of a realm. Orbs have names of their own. */
+function realmName({ text }: Words, { title }: Realm): string {
+  if (title === platformRealm.title) return text("page.realmPlatform");
+  return title === sharedRealm.title ? text("page.realmShared") : title;
 }
 
 /** Returns a query string of the parameters that have a value. */
@@ -65,11 +68,16 @@ function queryOf(parameters: Readonly<Record<string, string | undefined>>): stri
 }
 
 /** Returns a sign-in link for each OpenID Connect provider. @param invite code of an invitation */
-function providerLinks({ providers, base }: Realm, back: string | undefined, invite?: string): Html {
+function providerLinks(
+  { text }: Words,
+  { providers, base }: Realm,
+  back: string | undefined,
+  invite?: string,
+): Html {
   const query = queryOf({ invite, return: back });
   return providers.reduce(
     (links, { id, name }) => html`${links}
-      <a class="provider" href="${base}/oauth/${id}${query}">Continue with ${name ?? id}</a>`,
+      <a class="provider" href="${base}/oauth/${id}${query}">${text("page.continueWith", { provider: name ?? id })}</a>`,
     nothing,
   );
 }
@@ -79,113 +87,122 @@ const signinLink = ({ base }: Realm, back: string | undefined, words: string): H
 
 /** @param invited the code of the invitation, and the role that it grants; undefined without an invitation */
 function registerForm(
+  words: Words,
   realm: Realm,
   back: string | undefined,
   invited?: { role: string; invite: string },
 ): Html {
-  const links = providerLinks(realm, back, invited?.invite);
-  const role = invited?.role;
-  const as =
-    realm.name === "platform"
-      ? "a platform admin"
-      : (ROLE_WORDS[role ?? ""] ?? `a user with the role ${role}`);
-  const why = role === undefined ? nothing : html`You are invited as ${as}. `;
+  const { text } = words;
+  const links = providerLinks(words, realm, back, invited?.invite);
+  const { role } = invited ?? {};
+  const known = realm.name === "platform" ? "page.asPlatform" : INVITED_AS[role ?? ""];
+  const why = role === undefined ? "" : `${text(known ?? "page.asOther", { role })} `;
   if (!realm.handlers.has("passkey"))
     return html`
-      <p>${why}Sign in with an account that you already have.</p>${said("enter")}${links}`;
+      <p>${why}${text("page.signupProvider")}</p>${said("enter")}${links}`;
   return html`
-      <p>${why}This device stores your passkey and unlocks it with your fingerprint, your face or your screen lock. There is no password.</p>
+      <p>${why}${text("page.signupPasskey")}</p>
       <form id="form" action="" novalidate>
         <div class="row">
-          <label for="name">Your name <span class="hint">(optional)</span></label>
-          <input id="name" name="name" type="text" maxlength="64" autocomplete="nickname" spellcheck="false">
+          <label for="name">${text("page.name")} <span class="hint">${text("page.optional")}</span></label>
+          <input id="name" name="name" type="text" maxlength="64" autocomplete="nickname" spellcheck="false" dir="auto">
         </div>
-        <button class="primary" type="submit" disabled>Create passkey</button>
+        <button class="primary" type="submit" disabled>${text("page.createPasskey")}</button>
       </form>${said("enter")}${links}
-      <p class="foot">Already have a passkey? ${signinLink(realm, back, "Sign in")}</p>`;
+      <p class="foot">${text("page.hasPasskey")} ${signinLink(realm, back, text("page.signIn"))}</p>`;
 }
 
-function recoverForm(realm: Realm, back: string | undefined, name: string | null): Html {
-  const then = "Create a new passkey on this device. It signs you in, and signs out every other device.";
+const strong = (text: string): Html => html`<strong dir="auto">${text}</strong>`;
+
+function recoverForm(words: Words, realm: Realm, back: string | undefined, name: string | null): Html {
+  const { text, form } = words;
   const intro =
     name === null
-      ? html`Enter one of the recovery codes that you kept. ${then} The other codes stop working.`
-      : html`This link is for the account <strong>${name}</strong>. ${then}`;
+      ? html`${text("page.recoverCode")}`
+      : filledHtml(form("page.recoverFor"), { name: strong(name) });
   const code = html`
         <div class="row">
-          <label for="code">Recovery code</label>
-          <input id="code" type="text" maxlength="64" autocapitalize="characters" autocomplete="off" spellcheck="false">
+          <label for="code">${text("page.code")}</label>
+          <input id="code" type="text" maxlength="64" autocapitalize="characters" autocomplete="off" spellcheck="false" dir="ltr">
         </div>`;
-  const help = "No code? Ask an admin for a link to get back in.";
+  const choice = (value: "keep" | "remove", checked: Html) => html`
+          <label class="check"><input type="radio" name="old" value="${value}"${checked}> <span>${text(`page.${value}`)} <span class="hint">${text(`page.${value}Hint`)}</span></span></label>`;
   return html`
       <p>${intro}</p>
       <form id="form" action="" novalidate>${name === null ? code : nothing}
         <fieldset>
-          <legend>Passkeys that the account already has</legend>
-          <label class="check"><input type="radio" name="old" value="keep" checked> <span>Keep <span class="hint">if you may find them again</span></span></label>
-          <label class="check"><input type="radio" name="old" value="remove"> <span>Remove <span class="hint">if they were stolen, or are gone for good</span></span></label>
+          <legend>${text("page.oldPasskeys")}</legend>${choice("keep", html` checked`)}${choice("remove", nothing)}
         </fieldset>
-        <button class="primary" type="submit" disabled>Create passkey</button>
+        <button class="primary" type="submit" disabled>${text("page.createPasskey")}</button>
       </form>${said("enter")}
-      <p class="foot">${name === null ? html`${help}<br>` : nothing}Found your passkey? ${signinLink(realm, back, "Sign in")}</p>`;
+      <p class="foot">${name === null ? html`${text("page.noCode")}<br>` : nothing}${text("page.foundPasskey")} ${signinLink(realm, back, text("page.signIn"))}</p>`;
 }
 
 /** @param signup whether to offer a registration without an invitation */
-function loginForm(realm: Realm, back: string | undefined, signup: boolean): Html {
-  const invited = html`Open the invitation that you were given.`;
+function loginForm(words: Words, realm: Realm, back: string | undefined, signup: boolean): Html {
+  const { text } = words;
+  const invited = html`${text("page.invited")}`;
   const formAt = (form: "signup" | "recover") =>
     `${realm.base}/signin${queryOf({ [form]: "true", return: back })}`;
-  const open = html`<a href="${formAt("signup")}">Create an account</a>`;
+  const open = html`<a href="${formAt("signup")}">${text("page.createAccount")}</a>`;
+  const links = providerLinks(words, realm, back);
   if (!realm.handlers.has("passkey"))
-    return html`${said("enter")}${providerLinks(realm, back)}
-      <p class="foot">New here? ${signup ? "Your first sign-in creates an account." : invited}</p>`;
+    return html`${said("enter")}${links}
+      <p class="foot">${text("page.new")} ${signup ? text("page.firstCreates") : invited}</p>`;
   return html`
-      <p>Use the passkey on this device, on your phone or on a security key. You do not need a name or a password.</p>
+      <p>${text("page.usePasskey")}</p>
       <form id="form" action="" novalidate>
-        <button class="primary" type="submit" disabled>Sign in with a passkey</button>
-      </form>${said("enter")}${providerLinks(realm, back)}
-      <p class="foot">New here? ${signup ? open : invited}<br>Lost your passkey? <a href="${formAt("recover")}">Use a recovery code</a></p>`;
+        <button class="primary" type="submit" disabled>${text("page.signInPasskey")}</button>
+      </form>${said("enter")}${links}
+      <p class="foot">${text("page.new")} ${signup ? open : invited}<br>${text("page.lostPasskey")} <a href="${formAt("recover")}">${text("page.useCode")}</a></p>`;
 }
 
 /** For users who are already signed in. They can continue to the page they came from, or open their account. */
-function knownForm(realm: Realm, { name, back }: Extract<PageState, { kind: "known" }>): Html {
-  const site = back.startsWith("/") ? "" : ` to ${new URL(back).host}`;
+function knownForm(
+  { text, form }: Words,
+  realm: Realm,
+  { name, back }: Extract<PageState, { kind: "known" }>,
+): Html {
+  const next = back.startsWith("/")
+    ? text("page.continue")
+    : text("page.continueAt", { host: new URL(back).host });
   return html`
-      <p>You are signed in as <strong>${name}</strong>.</p>
-      <a class="provider primary" href="${back}">Continue${site}</a>
-      <a class="provider" href="${accountPage(realm, back)}">See your account</a>${said("enter")}
-      <button id="signout" type="button">Sign out</button>`;
+      <p>${filledHtml(form("page.signedInAs"), { name: strong(name) })}</p>
+      <a class="provider primary" href="${back}">${next}</a>
+      <a class="provider" href="${accountPage(realm, back)}">${text("page.account")}</a>${said("enter")}
+      <button id="signout" type="button">${text("page.signOut")}</button>`;
 }
 
-function nextWords({ handlers }: Realm, next: "signin" | "account"): string {
-  if (next === "account") return "Back to your account";
-  return handlers.has("passkey") ? "Sign in with a passkey" : "Sign in";
+function nextKey({ handlers }: Realm, next: "signin" | "account"): WordKey {
+  if (next === "account") return "page.backToAccount";
+  return handlers.has("passkey") ? "page.signInPasskey" : "page.signIn";
 }
 
 /** @param back where the user goes after signing in; undefined for the account page */
-function body(realm: Realm, state: PageState, back: string | undefined): Html {
+function body(words: Words, realm: Realm, state: PageState, back: string | undefined): Html {
+  const { text, form } = words;
   switch (state.kind) {
     case "register":
-      return registerForm(realm, back, state);
+      return registerForm(words, realm, back, state);
     case "recover":
-      return recoverForm(realm, back, state.name);
+      return recoverForm(words, realm, back, state.name);
     case "login":
-      return loginForm(realm, back, state.signup);
+      return loginForm(words, realm, back, state.signup);
     case "known":
-      return knownForm(realm, state);
+      return knownForm(words, realm, state);
     case "signup":
-      return registerForm(realm, back);
+      return registerForm(words, realm, back);
     case "bootstrap":
       return html`
-      <p>The platform printed a sign-in address for the first platform admin when it started. Open that address in this browser.</p>
-      <p>If you lost the address, restart the platform or run <code>npm run admin:invite</code> to print it again.</p>`;
+      <p>${text("page.bootstrapText")}</p>
+      <p>${filledHtml(form("page.bootstrapLost"), { command: html`<code dir="ltr">npm run admin:invite</code>` })}</p>`;
     case "refused":
       return html`
       <p>${state.words}</p>${
         state.next === null
           ? nothing
           : html`
-      <p class="foot"><a href="${state.next === "account" ? accountPage(realm) : `${realm.base}/signin`}">${nextWords(realm, state.next)}</a></p>`
+      <p class="foot"><a href="${state.next === "account" ? accountPage(realm) : `${realm.base}/signin`}">${text(nextKey(realm, state.next))}</a></p>`
       }`;
     default:
       return nothing;
@@ -199,11 +216,11 @@ interface Target {
   account: boolean;
 }
 
-export function signinPage(realm: Realm, state: PageState, { back, account }: Target): string {
-  return pageHtml(realm, {
+export function signinPage(words: Words, realm: Realm, state: PageState, { back, account }: Target): string {
+  return pageHtml(words, realm, {
     kind: state.kind,
-    heading: title(state),
-    content: body(realm, state, back),
+    heading: state.kind === "refused" ? state.title : words.text(TITLES[state.kind]),
+    content: body(words, realm, state, back),
     hasScript: state.kind !== "refused" && state.kind !== "bootstrap",
     ...(back === undefined || account ? { next: accountPage(realm, back), account: true } : { next: back }),
   });
@@ -221,18 +238,36 @@ export interface PageParts {
   account?: boolean;
 }
 
+/** Returns the choice of a language. Each has its own name, so that people find theirs. */
+function languageChoice({ text, chosen }: Words): Html {
+  const option = (value: string, attributes: Html, name: string) => html`
+        <option value="${value}"${attributes}${value === (chosen ?? "") ? html` selected` : nothing}>${name}</option>`;
+  const options = LANGUAGES.reduce(
+    (all, tag) => html`${all}${option(tag, html` lang="${tag}"`, OWN_NAMES[tag])}`,
+    option("", nothing, text("page.browserLanguage")),
+  );
+  return html`
+    <p class="language">
+      <select id="language" aria-label="${text("page.language")}">${options}
+      </select>
+    </p>`;
+}
+
+/** Returns what the page's script needs: its texts, as data that the browser does not run, and itself. */
+const scriptOf = ({ script }: Words): Html => html`
+<script type="application/json" id="texts">${{ markup: JSON.stringify(script).replaceAll("<", "\\u003c") }}</script>
+<script src="${files.signin.script}" defer></script>`;
+
 /** Returns a page in the look of the sign-in page. */
-export function pageHtml(realm: Realm, parts: PageParts): string {
+export function pageHtml(words: Words, realm: Realm, parts: PageParts): string {
   const { kind, heading, content, hasScript, next = "", account = false } = parts;
+  const { language, text } = words;
+  const name = realmName(words, realm);
   const enter = html`
     <section id="enter" aria-labelledby="enter-title">
-      <p class="realm">${realm.title}</p>
+      <p class="realm" dir="auto">${name}</p>
       <h1 id="enter-title" tabindex="-1">${heading}</h1>${content}
     </section>`;
-  const script = hasScript
-    ? html`
-<script src="${files.signin.script}" defer></script>`
-    : nothing;
   const { logo, color } = realm.branding ?? {};
   const mark =
     logo === undefined
@@ -244,19 +279,19 @@ export function pageHtml(realm: Realm, parts: PageParts): string {
       : html`
 <link rel="stylesheet" href="/api/_auth/assets/${accentName(color)}">`;
   return html`<!doctype html>
-<html lang="en">
+<html lang="${language}" dir="${directionOf(language)}">
 <head>
 <meta charset="utf-8">
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="color-scheme" content="light dark">
-<title>${heading} · ${realm.title}</title>
+<title>${heading} · ${name}</title>
 <link rel="icon" href="${logo ?? ICON}">
-<link rel="stylesheet" href="${files.signin.style}">${accent}${script}
+<link rel="stylesheet" href="${files.signin.style}">${accent}${hasScript ? scriptOf(words) : nothing}
 </head>
 <body data-base="${realm.base}" data-state="${kind}" data-next="${next}" data-account="${String(account)}">
   <main id="card">
     ${mark}${enter}
-    <noscript><p>Passkeys need JavaScript. Please allow it for this page.</p></noscript>
+    <noscript><p>${text("page.needScript")}</p></noscript>${hasScript ? languageChoice(words) : nothing}
   </main>
 </body>
 </html>

@@ -1,7 +1,7 @@
 /** The languages of the pages for people: sign-in, account and console. */
 
 /** Tags of the languages. The first one serves people whose browsers ask for none of them. */
-export const LANGUAGES = ["en", "de"] as const;
+export const LANGUAGES = ["en", "de", "fr", "es", "ja", "ar"] as const;
 
 export type Language = (typeof LANGUAGES)[number];
 
@@ -9,6 +9,10 @@ export type Language = (typeof LANGUAGES)[number];
 export const OWN_NAMES: Readonly<Record<Language, string>> = {
   en: "English",
   de: "Deutsch",
+  fr: "Français",
+  es: "Español",
+  ja: "日本語",
+  ar: "العربية",
 };
 
 /**
@@ -17,12 +21,10 @@ export const OWN_NAMES: Readonly<Record<Language, string>> = {
  */
 export const LANGUAGE_COOKIE = "language";
 
-const RIGHT_TO_LEFT: readonly string[] = ["ar"];
+export const directionOf = (language: Language): "ltr" | "rtl" => (language === "ar" ? "rtl" : "ltr");
 
-export const directionOf = (language: Language): "ltr" | "rtl" =>
-  RIGHT_TO_LEFT.includes(language) ? "rtl" : "ltr";
-
-const isLanguage = (tag: string | undefined): tag is Language =>
+/** Returns whether a tag is one of the languages. */
+export const isLanguage = (tag: string | undefined): tag is Language =>
   (LANGUAGES as readonly (string | undefined)[]).includes(tag);
 
 /** Returns the part of a language tag that names the language: `de-AT` → `de`. */

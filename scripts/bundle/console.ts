@@ -101,9 +101,12 @@ ${preloads.map((name) => `    <link rel="modulepreload" href="${at(name)}">\n`).
 `;
 }
 
-/** Returns the texts of the console in a language. */
+/** Returns the texts of the console in a language, with those that it shares with the sign-in pages. */
 function textsOf(language: Language): { app: { name: string; needsScript: string } } {
-  return JSON.parse(readFileSync(join(root, `functions/console/texts/${language}.json`), "utf8"));
+  const read = (folder: string) =>
+    JSON.parse(readFileSync(join(root, `functions/${folder}/texts/${language}.json`), "utf8"));
+  const { passkey, right } = read("pages");
+  return { ...read("console"), passkey, right };
 }
 
 /** Returns the script that the console loads first in a language, by its name. */

@@ -61,7 +61,11 @@ export const hasSurface = (folder: string): boolean => /^shared\/[^/]+\//.test(f
 
 /** Returns the linter's override for one folder. */
 function override(folder: string, targets: readonly string[]) {
-  const extensions = folder.startsWith("functions/console") ? ["ts", "tsx", "json"] : ["ts"];
+  const extensions = folder.startsWith("functions/console")
+    ? ["ts", "tsx", "json"]
+    : folder.startsWith("functions/pages")
+      ? ["ts", "json"]
+      : ["ts"];
   const allowed = [folder, ...targets].flatMap((target) => {
     const path = posix.relative(folder, target);
     const relative = path === "" ? "." : path.startsWith("..") ? path : `./${path}`;

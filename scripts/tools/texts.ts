@@ -7,10 +7,13 @@ import { fileURLToPath } from "node:url";
 import { LANGUAGES } from "../../functions/texts/languages.ts";
 import { piecesOf, type Text, type Texts } from "../../functions/texts/translate.ts";
 
+/** At most this many faults are printed. */
+const SHOWN = 40;
+
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
 /** Folders with a file of texts for each language. */
-export const FOLDERS = ["functions/console/texts"] as const;
+export const FOLDERS = ["functions/console/texts", "functions/pages/texts"] as const;
 
 /**
  * Returns the plural forms that a language needs. French and Spanish have the form `many` only for round millions in
@@ -78,9 +81,7 @@ export function textFaults(english: Texts, texts: Texts, language: string, path:
       if (fault !== undefined) faults.push(`${path}: "${key}" ${fault}.`);
     }
   });
-  for (const key of given.keys())
-    if (!wanted.has(key)) faults.push(`${path}: remove "${key}", because English does not have it.`);
-  if (faults.length === 0 && [...given.keys()].join() !== keys.join())
+  if (faults.length === 0 && [...given.keys()].filter((key) => wanted.has(key)).join() !== keys.join())
     faults.push(`${path}: put the areas and the texts into the order of en.json.`);
   return faults;
 }
@@ -95,7 +96,8 @@ export function checkTexts(): number {
       textFaults(english, read(`${folder}/${language}.json`), language, `${folder}/${language}.json`),
     );
   });
-  for (const fault of faults) console.error(fault);
+  for (const fault of faults.slice(0, SHOWN)) console.error(fault);
+  if (faults.length > SHOWN) console.error(`And ${faults.length - SHOWN} more.`);
   if (faults.length > 0)
     console.error(
       "Each text of the pages needs a translation in every language. Translate the meaning, in the words that the file already uses for the same things.",

@@ -35,3 +35,29 @@ test("shows the console in the chosen language, until another one is chosen", as
   await page.getByRole("menuitemradio", { name: "Sprache des Browsers" }).click();
   await page.getByRole("link", { name: "Audit log" }).waitFor();
 });
+
+test("signs people in, in the language of their browser or the chosen one, also from right to left", async () => {
+  const at = `${console.platform.origin}/api/_auth/signin`;
+  const answer = await fetch(at, { headers: { "accept-language": "fr" } });
+  expect(await answer.text()).toMatch(/<html lang="fr" dir="ltr">[\s\S]*>Se connecter avec une clé d’accès</);
+  expect([answer.headers.get("content-language"), answer.headers.get("vary")]).toEqual([
+    "fr",
+    expect.stringContaining("Accept-Language, Cookie"),
+  ]);
+  const page = await console.visit("/audit");
+  await page.goto(at);
+  await page.getByRole("combobox", { name: "Language" }).selectOption({ label: "العربية" });
+  await page.getByRole("heading", { name: "تسجيل الدخول" }).waitFor();
+  const shape = () =>
+    page.evaluate(
+      "(({ dir, lang, scrollWidth, clientWidth }) => ({ dir, lang, fits: scrollWidth <= clientWidth }))(document.documentElement)",
+    );
+  expect(await shape()).toEqual({ dir: "rtl", lang: "ar", fits: true });
+  // The texts of the script are in the same language.
+  await page.goto(`${at}?recover=true`);
+  await page.getByRole("button", { name: "إنشاء مفتاح مرور" }).click();
+  await page.getByRole("alert").filter({ hasText: "أدخل أحد رموز الاسترداد." }).waitFor();
+  await page.goto(`${console.platform.origin}/console`);
+  await page.getByRole("heading", { name: "تسجيل الدخول إلى وحدة التحكم" }).waitFor();
+  expect(await shape()).toEqual({ dir: "rtl", lang: "ar", fits: true });
+});

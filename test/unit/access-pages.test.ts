@@ -2,6 +2,7 @@ import { readFileSync } from "node:fs";
 import { expect, test } from "vitest";
 import { html } from "../../functions/pages/html.ts";
 import { signinPage } from "../../functions/pages/templates.ts";
+import { wordsIn } from "../../functions/pages/texts/words.ts";
 import { renderAssets } from "../../scripts/build-pages.ts";
 import { sharedRealm } from "../../shared/access/realms.ts";
 
@@ -20,6 +21,7 @@ test("escapes values, but not nested markup", () => {
 
 test("escapes a realm's title everywhere", () => {
   const page = signinPage(
+    wordsIn("en"),
     { ...sharedRealm, title: `"><script>` },
     { kind: "known", name: "<img>", back: "/x" },
     { back: "/<img>", account: false },

@@ -1,6 +1,6 @@
 /** API tokens: those of a service account, or the user's own. */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
-import { CANS, type Can, RIGHTS } from "../../../shared/access/credentials/index.ts";
+import { CANS, type Can } from "../../../shared/access/credentials/index.ts";
 import { createToken, revokeToken, type Token, type TokenOwner } from "../api/people.ts";
 import { useAction } from "../state/action.ts";
 import { confirm } from "../state/confirm.ts";
@@ -78,8 +78,8 @@ function Rights({
       {CANS.map((can) => (
         <Checkbox
           key={can}
-          label={RIGHTS[can].name}
-          hint={RIGHTS[can].words}
+          label={t(`right.${can}`)}
+          hint={t(`right.${can}Text`)}
           checked={cans.includes(can)}
           onChange={(on) => onChange(CANS.filter((one) => (one === can ? on : cans.includes(one))))}
         />

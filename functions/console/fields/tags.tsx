@@ -4,6 +4,7 @@
  */
 import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { labelOf } from "../model/orb.ts";
+import { sideStep } from "../state/arrows.ts";
 import { focusSoon } from "../state/focus.ts";
 import { t } from "../texts/t.ts";
 import { IconButton } from "../ui/button.tsx";
@@ -89,12 +90,7 @@ function Chip({ item, fault, disabled, name, onChange, onRemove, onMove }: ChipP
       </li>
     );
   const onKeyDown = (event: KeyboardEvent) => {
-    const step =
-      event.key === "ArrowLeft" || event.key === "ArrowUp"
-        ? -1
-        : event.key === "ArrowRight" || event.key === "ArrowDown"
-          ? 1
-          : 0;
+    const step = event.key === "ArrowUp" ? -1 : event.key === "ArrowDown" ? 1 : sideStep(event.key);
     if (step !== 0 && event.altKey) onMove(step);
     else if (event.key === "Delete" || event.key === "Backspace") onRemove();
     else return;

@@ -2,6 +2,8 @@
  * All texts of the console. Each language has a file with one section for each area of the console. The page loads the
  * file of its language before the console starts.
  */
+
+import type pages from "../../pages/texts/en.json";
 import { directionOf, LANGUAGES, type Language, primaryOf } from "../../texts/languages.ts";
 import {
   filled,
@@ -15,7 +17,7 @@ import {
 import type english from "./en.json";
 
 /** The key of a text: `<area>.<name>`. */
-export type TextKey = KeyOf<typeof english>;
+export type TextKey = KeyOf<typeof english> | KeyOf<Pick<typeof pages, "right">>;
 export type { TextValues };
 
 /** What the page provides. Unit tests have no page. */
@@ -52,7 +54,10 @@ export const LOCALE: string = (() => {
 const plurals = new Intl.PluralRules(LANGUAGE);
 const numbers = new Intl.NumberFormat(LOCALE);
 const conjunction = new Intl.ListFormat(LANGUAGE, { type: "conjunction" });
-const shownValue = directionOf(LANGUAGE) === "rtl" ? isolated : (value: string) => value;
+/** Whether the console runs from right to left. */
+export const isRightToLeft = directionOf(LANGUAGE) === "rtl";
+
+const shownValue = isRightToLeft ? isolated : (value: string) => value;
 
 /** Formats a number with separators: `12,500`. */
 export const formatNumber = (value: number): string => numbers.format(value);

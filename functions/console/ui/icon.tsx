@@ -150,11 +150,33 @@ export type IconName = keyof typeof ICONS;
 /** The elements of an icon that a part of the console imports itself, so that only this part contains it. */
 export type IconNodes = readonly (readonly [name: string, attributes: Readonly<Record<string, string>>])[];
 
-/** Draws an icon. Screen readers ignore it, so a button without text needs a label. */
-export function Drawing({ nodes, size = 16 }: { nodes: IconNodes; size?: number }) {
+/** Icons that point forwards or backwards, so they are mirrored where the console runs from right to left. */
+const DIRECTED: ReadonlySet<IconName> = new Set([
+  "chevronLeft",
+  "chevronRight",
+  "externalLink",
+  "logOut",
+  "redo",
+  "send",
+  "undo",
+]);
+
+/**
+ * Draws an icon. Screen readers ignore it, so a button without text needs a label.
+ * @param directed whether to mirror it where the console runs from right to left
+ */
+export function Drawing({
+  nodes,
+  size = 16,
+  directed = false,
+}: {
+  nodes: IconNodes;
+  size?: number;
+  directed?: boolean;
+}) {
   return (
     <svg
-      class="icon"
+      class={directed ? "icon directed" : "icon"}
       width={size}
       height={size}
       viewBox="0 0 24 24"
@@ -171,5 +193,5 @@ export function Drawing({ nodes, size = 16 }: { nodes: IconNodes; size?: number 
 }
 
 export const Icon = ({ name, size = 16 }: { name: IconName; size?: number }) => (
-  <Drawing nodes={ICONS[name]} size={size} />
+  <Drawing nodes={ICONS[name]} size={size} directed={DIRECTED.has(name)} />
 );

@@ -1,5 +1,6 @@
 import type { ComponentChildren } from "preact";
 import { useId } from "preact/hooks";
+import { sideStep } from "../state/arrows.ts";
 
 /** Tabs. Only the content of the selected tab is visible. Arrow keys move between the tabs. */
 export function Tabs<T extends string>({
@@ -17,7 +18,7 @@ export function Tabs<T extends string>({
 }) {
   const id = useId();
   const move = (event: KeyboardEvent) => {
-    const step = event.key === "ArrowRight" ? 1 : event.key === "ArrowLeft" ? -1 : 0;
+    const step = sideStep(event.key);
     const at = tabs.findIndex((tab) => tab.id === current);
     const next = tabs.at((at + step + tabs.length) % tabs.length);
     if (step === 0 || next === undefined) return;

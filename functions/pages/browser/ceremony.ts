@@ -8,6 +8,7 @@ import {
   startAuthentication,
   startRegistration,
 } from "@simplewebauthn/browser";
+import { text } from "./texts.ts";
 
 export interface Session {
   token: string;
@@ -24,9 +25,7 @@ type Send = (
 /** Thrown if the browser has no passkeys, or none at this address. */
 export class Unsupported extends Error {
   constructor() {
-    super(
-      "This browser does not support passkeys, or not at this address. Use a current browser, and open the address that you were given.",
-    );
+    super(text("passkey.unsupported"));
   }
 }
 

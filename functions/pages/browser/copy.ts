@@ -4,7 +4,7 @@ import { say, speakAt } from "./feedback.ts";
 /**
  * Copies text to the clipboard. If the browser does not allow that, shows the text in a field and selects it.
  * @param done message to show after the text was copied
- * @param otherwise sentence to append to the error message: tells the user what to do if copying is not allowed
+ * @param otherwise message to show if the browser does not allow copying
  */
 export async function copy(
   where: Place,
@@ -23,6 +23,6 @@ export async function copy(
       field.hidden = false;
       field.select();
     }
-    say("error", `The browser does not allow copying. ${otherwise}`);
+    say("error", otherwise);
   }
 }

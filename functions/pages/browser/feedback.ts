@@ -68,5 +68,3 @@ export async function attempt(
     busy(false);
   }
 }
-
-export const WAITING = "Follow the instructions of your browser or device …";

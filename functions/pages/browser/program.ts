@@ -3,6 +3,7 @@ import type { RealmApi } from "./api.ts";
 import { copy } from "./copy.ts";
 import { byId, inputAt, show } from "./dom.ts";
 import { attempt, busy, say, speakAt } from "./feedback.ts";
+import { text } from "./texts.ts";
 
 /**
  * The buttons stay disabled for this many milliseconds after the page appears. Otherwise another page could trick the
@@ -30,7 +31,7 @@ async function allow(api: RealmApi): Promise<void> {
   const { code, url } = await api.allowProgram(Object.fromEntries(new URLSearchParams(location.search)));
   close();
   if (url !== null) {
-    say("status", "Allowed. Going back to the program …");
+    say("status", text("script.allowed"));
     location.replace(url);
     return;
   }
@@ -40,7 +41,7 @@ async function allow(api: RealmApi): Promise<void> {
   field.value = code;
   field.focus();
   field.select();
-  say("status", "Allowed. Paste this code into the program within one minute.");
+  say("status", text("script.allowedCode"));
 }
 
 function refuse(): void {
@@ -49,21 +50,18 @@ function refuse(): void {
   speakAt("program");
   if (url === "") byId("enter-title")?.focus();
   else location.replace(url);
-  say("status", "Refused. The program has no access. You can close this page.");
+  say("status", text("script.refused"));
 }
 
 export function startProgram(api: RealmApi): void {
-  byId("allow")?.addEventListener("click", () => void attempt("program", () => allow(api), "Allowing …"));
+  byId("allow")?.addEventListener(
+    "click",
+    () => void attempt("program", () => allow(api), text("script.allowing")),
+  );
   byId("refuse")?.addEventListener("click", refuse);
   byId("copy")?.addEventListener("click", () => {
     const field = inputAt("program-code");
-    void copy(
-      "program",
-      field?.value ?? "",
-      field,
-      "Copied. Paste it into the program.",
-      "Copy the code from the field.",
-    );
+    void copy("program", field?.value ?? "", field, text("script.copied"), text("script.copyRefused"));
   });
   document.addEventListener("visibilitychange", guard);
   addEventListener("focus", guard);

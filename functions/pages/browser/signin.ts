@@ -1,9 +1,12 @@
 /** Script of the sign-in page. */
+import { LANGUAGES } from "../../texts/languages.ts";
 import { realmApi } from "./api.ts";
 import { type NewPasskey, requirePasskeys, type Session } from "./ceremony.ts";
 import { byId, inputAt } from "./dom.ts";
-import { attempt, busy, check, say, WAITING } from "./feedback.ts";
+import { attempt, busy, check, say } from "./feedback.ts";
+import { chosenLanguage, keepLanguage } from "./language.ts";
 import { startProgram } from "./program.ts";
+import { text } from "./texts.ts";
 import { wordsFor } from "./words.ts";
 
 const page = document.body.dataset;
@@ -15,8 +18,13 @@ function signedIn({ name }: Session): void {
   const next = new URL(page.next ?? "/", location.origin);
   if (page.account === "true")
     next.searchParams.set("after", code === null ? (page.state ?? "login") : "code");
-  const site = next.origin === location.origin ? "" : ` to ${next.host}`;
-  say("status", `Signed in as ${name}. Redirecting${site} …`);
+  const { host, origin } = next;
+  say(
+    "status",
+    origin === location.origin
+      ? text("script.signedIn", { name })
+      : text("script.signedInTo", { name, host }),
+  );
   location.replace(next.href);
 }
 
@@ -38,7 +46,20 @@ async function signOut(): Promise<void> {
   location.reload();
 }
 
+/** Shows the page in another language. */
+function offerLanguages(): void {
+  const choice = byId("language");
+  if (!(choice instanceof HTMLSelectElement)) return;
+  // A page that the browser kept may be older than the choice.
+  choice.value = chosenLanguage() ?? "";
+  choice.addEventListener("change", () => {
+    keepLanguage(LANGUAGES.find((language) => language === choice.value));
+    location.reload();
+  });
+}
+
 function start(): void {
+  offerLanguages();
   if (page.state === "program") {
     startProgram(api);
     return;
@@ -53,11 +74,11 @@ function start(): void {
   }
   form?.addEventListener("submit", (event) => {
     event.preventDefault();
-    if (page.state === "login") void attempt("enter", login, WAITING, "login");
-    else if (check("enter", code, code?.value.trim() !== "", "Enter one of your recovery codes."))
-      void attempt("enter", register, WAITING);
+    if (page.state === "login") void attempt("enter", login, text("script.waiting"), "login");
+    else if (check("enter", code, code?.value.trim() !== "", text("script.enterCode")))
+      void attempt("enter", register, text("script.waiting"));
   });
-  byId("signout")?.addEventListener("click", () => void attempt("enter", signOut, "Signing out …"));
+  byId("signout")?.addEventListener("click", () => void attempt("enter", signOut, text("script.signingOut")));
   busy(false);
 }
 

@@ -18,5 +18,5 @@ export {
   scopeIn,
   type ViewOperation,
 } from "./operations.ts";
-export { CANS, type Can, RIGHTS } from "./rights.ts";
+export { CANS, type Can } from "./rights.ts";
 export { isTokenText, readTokenText, type TokenParts, writeTokenText } from "./token-text.ts";
