@@ -13,7 +13,7 @@ import { keepChange } from "./state/change.ts";
 import { keepFocus } from "./state/focus.ts";
 import { guarded, useShownLocation, watchHistory } from "./state/leave.ts";
 import { useCaller, useOrb } from "./state/session.ts";
-import { t } from "./texts/t.ts";
+import { loadTexts, t } from "./texts/t.ts";
 import { Page } from "./ui/page.tsx";
 import { ProblemBox } from "./ui/problem.tsx";
 import { Empty, Loading } from "./ui/states.tsx";
@@ -85,6 +85,8 @@ function App() {
   );
 }
 
+// Each page needs them, so they load beside the first request. If that fails, the page loads them again.
+loadTexts().catch(() => undefined);
 watchHistory();
 keepFocus();
 const root = document.getElementById("app");

@@ -71,7 +71,7 @@ function richTextFiles(outputs: Metafile["outputs"]): string[] {
 interface ShellParts {
   styles: string;
   theme: string;
-  /** The script with the texts. It runs before `main`, because the browser keeps the order of scripts. */
+  /** The script with the first texts. It runs before `main`, because the browser keeps the order of scripts. */
   texts: string;
   main: string;
   preloads: readonly string[];
@@ -101,19 +101,40 @@ ${preloads.map((name) => `    <link rel="modulepreload" href="${at(name)}">\n`).
 `;
 }
 
+interface PageTexts {
+  [area: string]: Readonly<Record<string, unknown>>;
+  app: { name: string; needsScript: string };
+}
+
 /** Returns the texts of the console in a language, with those that it shares with the sign-in pages. */
-function textsOf(language: Language): { app: { name: string; needsScript: string } } {
+function textsOf(language: Language): PageTexts {
   const read = (folder: string) =>
     JSON.parse(readFileSync(join(root, `functions/${folder}/texts/${language}.json`), "utf8"));
   const { passkey, right } = read("pages");
   return { ...read("console"), passkey, right };
 }
 
-/** Returns the script that the console loads first in a language, by its name. */
-function textScript(language: Language): [name: string, content: Uint8Array<ArrayBuffer>] {
-  const content = encode(`consoleTexts=${JSON.stringify(textsOf(language))}`);
-  const hash = createHash("sha256").update(content).digest("base64url").slice(0, 8);
-  return [`texts-${language}-${hash}.js`, content];
+type NamedScript = readonly [name: string, content: Uint8Array<ArrayBuffer>];
+
+/**
+ * Returns the two scripts with the texts of a language: the one that the console loads first, and the one that it loads
+ * before it shows a page. The first one names the other.
+ * @param code the code that the console loads first. It names the areas of the texts that it needs.
+ */
+function textScripts(language: Language, code: string): [first: NamedScript, more: NamedScript] {
+  const areas = Object.entries(textsOf(language));
+  const isFirst = ([area]: (typeof areas)[number]) => new RegExp(`["'\`]${area}\\.`).test(code);
+  const script = (name: string, text: string): NamedScript => {
+    const content = encode(text);
+    const hash = createHash("sha256").update(content).digest("base64url").slice(0, 8);
+    return [`${name}-${hash}.js`, content];
+  };
+  const json = (part: typeof areas) => JSON.stringify(Object.fromEntries(part));
+  const rest = areas.filter((area) => !isFirst(area));
+  const more = script(`texts-${language}-more`, `Object.assign(consoleTexts,${json(rest)})`);
+  const address = JSON.stringify(`/console/assets/${more[0]}`);
+  const first = `consoleTexts=${json(areas.filter(isFirst))};moreConsoleTexts=${address}`;
+  return [script(`texts-${language}`, first), more];
 }
 
 const encode = (text: string) => new TextEncoder().encode(text);
@@ -155,24 +176,32 @@ export async function bundleConsole(): Promise<ConsoleBuild> {
     main: basename(main),
     preloads,
   };
-  /** The files that differ by language: the page and its texts. */
-  const byLanguage = LANGUAGES.map((language) => {
-    const [texts, content] = textScript(language);
-    const shell = encode(shellOf(language, { ...named, texts }));
-    return [[shellName(language), shell] as const, [`console/${texts}`, content] as const];
-  });
   const common = result.outputFiles.map(
     (file) => [`console/${basename(file.path)}`, new Uint8Array(file.contents)] as const,
   );
+  const code = result.outputFiles
+    .filter(({ path }) => first.includes(basename(path)))
+    .map(({ text }) => text);
+  /** The files that differ by language: the page, its first texts, and its other texts. */
+  const byLanguage = LANGUAGES.map((language) => {
+    const [[texts, content], [more, others]] = textScripts(language, code.join("\n"));
+    const shell = encode(shellOf(language, { ...named, texts }));
+    return [
+      [shellName(language), shell] as const,
+      [`console/${texts}`, content] as const,
+      [`console/${more}`, others] as const,
+    ] as const;
+  });
   const contents = new Map<string, Uint8Array<ArrayBuffer>>([...byLanguage.flat(), ...common]);
   const sum = (names: Iterable<string>) =>
     [...names].reduce((bytes, name) => bytes + zipped(contents.get(name) ?? new Uint8Array()), 0);
   const richText = sum(richTextFiles(outputs).map((name) => `console/${basename(name)}`));
-  const firstOf =
-    sum(first.map((name) => `console/${name}`)) +
-    Math.max(...byLanguage.map((files) => sum(files.map(([name]) => name))));
+  /** The size of the largest of the files that differ by language. */
+  const most = (parts: readonly (0 | 1 | 2)[]) =>
+    Math.max(...byLanguage.map((files) => sum(parts.map((part) => files[part][0]))));
+  const firstOf = sum(first.map((name) => `console/${name}`)) + most([0, 1]);
   return {
     files: contents,
-    sizes: { first: firstOf, richText, all: sum(common.map(([name]) => name)) - richText },
+    sizes: { first: firstOf, richText, all: sum(common.map(([name]) => name)) - richText + most([2]) },
   };
 }

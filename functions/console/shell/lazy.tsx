@@ -1,4 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
+import { loadTexts } from "../texts/t.ts";
 import { ProblemBox } from "../ui/problem.tsx";
 import { Loading } from "../ui/states.tsx";
 import type { PageComponent, PageParams, Route } from "./nav.ts";
@@ -25,15 +26,18 @@ export function LazyPage({ route, params }: { route: Route; params: PageParams }
   const Page = loaded.get(route);
   useEffect(() => {
     if (Page !== undefined) return;
-    route.load().then(
-      (module) => {
-        loaded.set(route, module.default);
-        render((count) => count + 1);
-      },
-      (reason: unknown) => {
-        if (!reloadOnce()) setError(reason);
-      },
-    );
+    // A module may use texts as soon as it runs.
+    loadTexts()
+      .then(route.load)
+      .then(
+        (module) => {
+          loaded.set(route, module.default);
+          render((count) => count + 1);
+        },
+        (reason: unknown) => {
+          if (!reloadOnce()) setError(reason);
+        },
+      );
   }, [route, Page]);
   if (Page !== undefined) return <Page params={params} />;
   return error === undefined ? <Loading /> : <ProblemBox error={error} retry={() => location.reload()} />;

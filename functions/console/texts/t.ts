@@ -21,10 +21,28 @@ export type TextKey = KeyOf<typeof english> | KeyOf<Pick<typeof pages, "right">>
 export type { TextValues };
 
 /** What the page provides. Unit tests have no page. */
-const page = globalThis as { consoleTexts?: Texts; document?: { documentElement: { lang: string } } };
+const page = globalThis as {
+  consoleTexts?: Texts;
+  /** The address of the script that adds the texts of the areas that the code which loads first does not name. */
+  moreConsoleTexts?: string;
+  document?: { documentElement: { lang: string } };
+};
 
 /** The script with the texts of the page's language has assigned them to a variable. */
 const texts = page.consoleTexts ?? {};
+
+let others: Promise<unknown> | undefined;
+
+/** Loads the texts that pages need in addition to those that the console loads first. */
+export function loadTexts(): Promise<unknown> {
+  others ??= (page.moreConsoleTexts === undefined ? Promise.resolve() : import(page.moreConsoleTexts)).catch(
+    (error: unknown) => {
+      others = undefined;
+      throw error;
+    },
+  );
+  return others;
+}
 
 /** Language of the texts. The functions choose it. */
 export const LANGUAGE: Language =

@@ -1,6 +1,7 @@
 /** Shows error responses of the platform (RFC 9457) as text. */
 import type { ComponentChildren } from "preact";
 import { type Fault, isProblem } from "../../../shared/client/problem.ts";
+import { faultText } from "../texts/faults.ts";
 import { t } from "../texts/t.ts";
 import { Button } from "./button.tsx";
 import { Icon } from "./icon.tsx";
@@ -20,7 +21,7 @@ export const faultsOf = (error: unknown): readonly Fault[] => (isProblem(error) 
 /** Returns the first error message for a path, such as `/values/title`, or for a path below it. */
 export function faultAt(faults: readonly Fault[], path: string): string | undefined {
   const found = faults.filter((fault) => fault.path === path || fault.path.startsWith(`${path}/`));
-  return found.length === 0 ? undefined : found.map(({ message }) => message).join("; ");
+  return found.length === 0 ? undefined : found.map(faultText).join("; ");
 }
 
 /**
@@ -53,9 +54,9 @@ export function ProblemBox({
         {repeats ? null : <p>{words}</p>}
         {faults.length === 0 ? null : (
           <ul>
-            {faults.map(({ path, message }) => (
-              <li key={`${path} ${message}`}>
-                <code>{path === "" ? "/" : path}</code> {message}
+            {faults.map((fault) => (
+              <li key={`${fault.path} ${fault.message}`}>
+                <code>{fault.path === "" ? "/" : fault.path}</code> {faultText(fault)}
               </li>
             ))}
           </ul>
