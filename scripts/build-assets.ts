@@ -19,9 +19,9 @@ const LIMITS = {
   functions: 896 * 1024,
   conversions: 80 * 1024,
   images: 360 * 1024,
-  first: 90 * 1024,
+  first: 82 * 1024,
   richText: 90 * 1024,
-  all: 300 * 1024,
+  all: 340 * 1024,
 } as const;
 const NAMES = {
   functions: "Functions",
