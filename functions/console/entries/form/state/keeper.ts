@@ -12,12 +12,16 @@ import {
   type Unsaved,
 } from "../../../api/editing.ts";
 import type { EntryPlace } from "../../../api/entries.ts";
+import { same } from "../../../model/cells.ts";
 import type { Remote } from "./kept.ts";
 
 /** Milliseconds between a change and the request that keeps it. */
 const AFTER_MS = 2_000;
 /** Milliseconds until an attempt that failed is repeated. */
 const AGAIN_MS = 10_000;
+
+/** Characters of changes that are sent. The platform keeps about as many bytes, and answers 413 to more. */
+const MOST = 256 * 1024;
 
 /** `large`, `full`: the platform keeps no more. `failed`: it could not be reached, and the form tries again. */
 export type Standing = "none" | "kept" | "large" | "full" | "failed";
@@ -68,10 +72,11 @@ export class Keeper {
       const found = (await listUnsaved(place, entry)).filter(
         (one) => entry !== undefined || one.entry.startsWith("new-"),
       );
-      const { id, version } = this.#remote;
+      const { id } = this.#remote;
       const own = found.find((one) => one.entry === id);
-      if (own === undefined) this.#set({ id, version: undefined });
-      const others = found.filter((one) => one !== own || one.version !== version);
+      const isOwn = own !== undefined && this.#hasWritten(own);
+      if (own === undefined || isOwn) this.#set({ id, version: own?.version });
+      const others = found.filter((one) => one !== own || !isOwn);
       // What was saved already is not offered. The request that erased it may have failed.
       const saved = others.filter((one) => !differs(one));
       for (const one of saved) await this.#erase(one);
@@ -118,6 +123,12 @@ export class Keeper {
     if (isForgotten) this.#newest = undefined;
     this.#run(() => this.#write());
     this.#ended = true;
+  }
+
+  /** Whether this form has written what is kept, perhaps before the page was loaded again and without an answer. */
+  #hasWritten({ version, draft }: Unsaved): boolean {
+    const { version: known, sending } = this.#remote;
+    return version === known || same(draft, this.#newest?.draft) || same(draft, sending);
   }
 
   #without(offer: Unsaved): Unsaved[] {
@@ -173,6 +184,11 @@ export class Keeper {
     }
     const text = JSON.stringify(changed);
     if (text === this.#sent) return;
+    if (text.length > MOST) {
+      this.#show({ standing: "large" });
+      return;
+    }
+    this.#set({ id, version, sending: changed.draft });
     try {
       const kept = await keepUnsaved(this.#options.place, id, changed, version);
       this.#set({ id, version: kept.version });
@@ -190,7 +206,7 @@ export class Keeper {
     const { id } = this.#remote;
     const [found] = await listUnsaved(place, id);
     // An earlier attempt of the request may have succeeded without an answer.
-    if (found !== undefined && JSON.stringify(found.draft) !== JSON.stringify(changed.draft)) {
+    if (found !== undefined && !same(found.draft, changed.draft)) {
       this.#show({ offers: [...this.#state.offers, found] });
       return;
     }

@@ -4,6 +4,7 @@
  * server has no other version than the one from which the tab went on.
  */
 import type { Account } from "../../../api/caller.ts";
+import type { Part } from "../../../api/editing.ts";
 import type { Content } from "../../../model/cells.ts";
 import type { SchemaModel } from "../../../model/orb.ts";
 
@@ -21,6 +22,8 @@ export interface Remote {
   id: string;
   /** The version that the form wrote or read last; undefined for none. */
   version: number | undefined;
+  /** What a request sends whose answer has not come yet. */
+  sending?: Part;
 }
 
 /** Returns the storage key. It contains the account, so that accounts do not see each other's drafts. */
