@@ -275,7 +275,7 @@ async function uploaded({ orb }: Place, by: string): Promise<string> {
 /** Uploads a file with a tag of its own. @returns the tag */
 async function tagged(at: Place, by: string): Promise<string> {
   const id = await uploaded(at, by);
-  const { status } = await as("PATCH", `/api/${at.orb}/files/${id}`, json({ tags: [id] }), by);
+  const { status } = await as("PATCH", `/api/${at.orb}/files/${id}`, { tags: [id] }, by);
   expect(status).toBe(200);
   return id;
 }
