@@ -7,7 +7,7 @@ import type { Deps } from "../deps.ts";
 import { messagesInOrder } from "../entry/index/index.ts";
 import type { OrbContext } from "../entry/model/index.ts";
 import { mayBrowse, mayBrowseFile, requireFiles } from "../files/access.ts";
-import { readTags, shownTags, type TagNames } from "../files/assets/index.ts";
+import { readTags, shownTags, type TagNames, tagName } from "../files/assets/index.ts";
 import { accepts } from "../files/content-type.ts";
 import type { FileRecord } from "../files/record.ts";
 import { fileSubjects } from "../store/file-subjects.ts";
@@ -68,6 +68,7 @@ function matching(
   { search = "", type, tag, only }: FileFilter,
   names: TagNames,
 ): (record: FileRecord) => boolean {
+  const wanted = tag === undefined ? undefined : tagName(tag);
   const words = folded(search).split(/\s+/).filter(Boolean);
   return (record) => {
     const { asset } = record;
@@ -75,7 +76,7 @@ function matching(
     if (only === "unused" && record.entries.length > 0) return false;
     if (type !== undefined && !accepts([type], record.type)) return false;
     const tags = shownTags(names, asset?.tags);
-    if (tag !== undefined && !tags.includes(tag)) return false;
+    if (wanted !== undefined && !tags.includes(wanted)) return false;
     if (words.length === 0) return true;
     const text = wordsOf(record, tags);
     return words.every((word) => text.includes(word));

@@ -10,6 +10,7 @@ import {
   readTags,
   registerTags,
   shownTags,
+  tagName,
   tagNames,
   tagsIn,
   tagsMessage,
@@ -55,7 +56,7 @@ export async function changeTag(
       throw new AppError("forbidden", "file_in_other_entries", detail);
     }
     const { names, seq } = await readTags(deps, orb);
-    const ids = idsOfTag(names, from.normalize("NFC").trim());
+    const ids = idsOfTag(names, tagName(from));
     if (ids.length === 0) throw notFound("tag");
     const next = new Map(names);
     for (const id of ids) {
@@ -109,7 +110,7 @@ export async function tagFiles(
     });
     if (faults.any) throw invalid(faults.list());
     const all = [...new Set(named.flat())];
-    const { ids, names, message } = registerTags(deps, orb, stored, all);
+    const { ids, names, message } = registerTags(deps, orb, stored, all, "/add");
     const idOf = new Map(all.map((name, at) => [name, ids[at]]));
     const stamp = stampOf(deps, actor);
     const next = found.map(({ record, seq }, at) => {

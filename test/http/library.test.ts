@@ -479,6 +479,9 @@ describe("tags", () => {
       [[], 422],
     ] as const)
       expect((await tag({ files, add: ["tag-d"] })).status).toBe(wanted);
+    // Both ways to write an accent are the same tag.
+    expect((await tag({ files: [one], add: ["Caf\u00e9"] })).status).toBe(200);
+    expect(await listed(`&tag=${encodeURIComponent("Cafe\u0301")}`)).toEqual([one]);
     const full = Array.from({ length: 19 }, (_, at) => `full-${at}`);
     expect((await patch(other, { tags: full })).status).toBe(200);
     const over = await tag({ files: [one, other], add: ["tag-d", "tag-e"] });

@@ -104,6 +104,8 @@ it("refuses new tags beyond the limit, and stores nothing then", async () => {
   await updateFile(deps, ann, live, { id }, { tags: ["many-1"] });
   const more = updateFile(deps, ann, live, { id }, { tags: ["one more"], alt: { en: "words" } });
   expect(await failureOf(more)).toMatchObject({ errors: [{ path: "/tags", code: "too_many" }] });
+  const several = tagFiles(deps, ann, live, { files: [id], add: ["one more"], remove: [] });
+  expect(await failureOf(several)).toMatchObject({ errors: [{ path: "/add", code: "too_many" }] });
   expect(await describeFile(deps, ann, live, id)).toMatchObject({ tags: ["many-1"], alt: {} });
 });
 

@@ -15,6 +15,7 @@ export {
   registerTags,
   shownTags,
   type TagNames,
+  tagName,
   tagNames,
   tagsIn,
   tagsMessage,

@@ -61,6 +61,7 @@ export const tagNames = (names: TagNames): string[] =>
 
 /**
  * Returns the ids of tags, with new ones for names that no tag has.
+ * @param path of the names in the request
  * @returns `message` stores the new tags. It must be part of the batch that stores the ids.
  */
 export function registerTags(
@@ -68,6 +69,7 @@ export function registerTags(
   orb: string,
   { names, seq }: StoredTags,
   wanted: readonly string[],
+  path = "/tags",
 ): { ids: string[]; names: TagNames; message: Append[] } {
   const all = new Map(names);
   const ids = wanted.map((name) => {
@@ -80,10 +82,13 @@ export function registerTags(
   const isNew = all.size > names.size;
   if (isNew && all.size > ASSET_LIMITS.allTags) {
     const message = `must not be a new tag, because the orb has ${names.size} tags. Delete tags that you do not need.`;
-    throw invalid([{ path: "/tags", code: "too_many", message }]);
+    throw invalid([{ path, code: "too_many", message }]);
   }
   return { ids, names: all, message: isNew ? [tagsMessage(orb, all, seq)] : [] };
 }
+
+/** Returns a name in its stored form. */
+export const tagName = (text: string): string => text.normalize("NFC").trim();
 
 /** Returns names of tags in their stored form: without white space around them, each once. */
 export function tagsIn(value: unknown, path: string, faults: Faults): string[] {
@@ -92,7 +97,7 @@ export function tagsIn(value: unknown, path: string, faults: Faults): string[] {
     return [];
   }
   const tags = value.map((tag: unknown, at) => {
-    const text = typeof tag === "string" ? tag.normalize("NFC").trim() : "";
+    const text = typeof tag === "string" ? tagName(tag) : "";
     if (text === "" || text.length > ASSET_LIMITS.tag)
       faults.add(`${path}/${at}`, "format", `must be a text of 1 to ${ASSET_LIMITS.tag} characters`);
     return text;
