@@ -95,13 +95,26 @@ test("views that the browser has stay, and move to the server", async () => {
   await page.evaluate(() =>
     localStorage.setItem(
       "console.views/sights/guide/sight",
-      JSON.stringify([{ name: "Old towers", query: "filter[kind][eq]=tower&layout=board:kind" }]),
+      JSON.stringify([
+        { name: "Old towers", query: "filter[kind][eq]=tower&layout=board:kind" },
+        { name: "Old towers", query: "filter[kind][eq]=tower" },
+      ]),
     ),
   );
   await page.reload();
-  await page.getByRole("button", { name: /^Old towers/ }).click();
-  await page.getByRole("button", { name: "Keep the view Old towers on the server" }).click();
-  await page.getByRole("button", { name: "Change the view Old towers" }).click();
+  // The second one of the name becomes another view.
+  for (const at of [1, 0]) {
+    await page.getByRole("button", { name: "Old towers (Only in this browser)" }).nth(at).click();
+    await page.getByRole("button", { name: "Keep the view Old towers on the server" }).click();
+    await expect.poll(() => page.getByRole("button", { name: /Only in this browser/ }).count()).toBe(at);
+  }
+  await page.getByRole("button", { name: "Change the view Old towers (2)" }).waitFor();
+  await page.getByRole("button", { name: "Old towers", exact: true }).click();
+  await page.getByRole("button", { name: "Remove the view Old towers", exact: true }).click();
+  await page.getByRole("button", { name: "Undo" }).click();
+  await page.getByRole("button", { name: "Change the view Old towers", exact: true }).waitFor();
+  await page.getByRole("button", { name: "Old towers (2)", exact: true }).click();
+  await page.getByRole("button", { name: "Change the view Old towers (2)" }).click();
   await page.getByLabel("Name of the view").fill("Tall ones");
   await page.getByLabel("Who sees it").selectOption("All with the role Writers");
   await page.getByRole("button", { name: "Change the view", exact: true }).click();

@@ -88,11 +88,18 @@ export function useViews(
 const mayChange = ({ loaded }: Views, { audience }: Pick<SavedView, "audience">): boolean =>
   audience === "me" || loaded.data?.shares === true;
 
-/** Stores a view, instead of the one with its name and audience if there is one. */
-async function store({ place, loaded, saved }: Views, view: ViewInput, replaced?: SavedView): Promise<void> {
-  const same = saved.find(({ name, ...rest }) => name === view.name && audienceOf(rest) === audienceOf(view));
+/** Returns the view with a name and an audience. */
+const sameIn = ({ saved }: Views, view: ViewInput): SavedView | undefined =>
+  saved.find(({ name, ...rest }) => name === view.name && audienceOf(rest) === audienceOf(view));
+
+/** Stores a view. @param replaced the view that it replaces; undefined for a new one */
+async function store(
+  { place, loaded }: Views,
+  view: ViewInput,
+  replaced: SavedView | undefined,
+): Promise<void> {
   try {
-    await saveView(place, view, replaced ?? same);
+    await saveView(place, view, replaced);
   } catch (error) {
     // Another client was first, so show what there is now.
     if (isProblem(error) && (error.status === 409 || error.status === 412 || error.status === 404))
@@ -120,7 +127,8 @@ export function SaveView({ views, view }: { views: Views; view: View }) {
           initial={last !== undefined && mayChange(views, last) ? last : undefined}
           taken={saved}
           onSave={async (input) => {
-            await store(views, { ...input, list: listOf(view) });
+            // The form says that it replaces the view of this name.
+            await store(views, { ...input, list: listOf(view) }, sameIn(views, input));
             close();
           }}
         />
@@ -138,7 +146,7 @@ function remove(views: Views, view: SavedView): void {
       void loaded.reload();
       say(t("table.viewRemoved", { name: view.name }), {
         label: t("table.undo"),
-        run: () => void store(views, again).catch(complain),
+        run: () => void store(views, again, undefined).catch(complain),
       });
     },
     (error: unknown) => {
@@ -216,6 +224,15 @@ function Saved({ views, view }: { views: Views; view: SavedView }) {
   );
 }
 
+/** Returns a name that no other view of the user has: `Poems`, or else `Poems (2)`. */
+function freeName(views: Views, name: string): string {
+  const short = name.slice(0, 70);
+  for (let number = 1; ; number++) {
+    const free = number === 1 ? short : `${short} (${number})`;
+    if (sameIn(views, { name: free }) === undefined) return free;
+  }
+}
+
 /** A view that only this browser has. */
 function Kept({ views, view }: { views: Views; view: KeptView }) {
   const { kept, keep } = views;
@@ -241,7 +258,8 @@ function Kept({ views, view }: { views: Views; view: KeptView }) {
               icon="upload"
               onClick={() => {
                 const list = listOf(readView(new URLSearchParams(view.query)));
-                store(views, { name: view.name, list }).then(() => keep(without), complain);
+                const name = freeName(views, view.name);
+                store(views, { name, list }, undefined).then(() => keep(without), complain);
               }}
             />
           )}
@@ -281,7 +299,7 @@ export function ViewBar({ views }: { views: Views }) {
           <Saved key={view.id} {...{ views, view }} />
         ))}
         {kept.map((view) => (
-          <Kept key={view.name} {...{ views, view }} />
+          <Kept key={`${view.name} ${view.query}`} {...{ views, view }} />
         ))}
       </nav>
       {gone === undefined ? null : <Gone gone={gone} />}
