@@ -51,7 +51,12 @@ const document = (id: string, realm: Realm, access = OPEN) => ({
     {
       id: "news",
       type: "CONTENT",
-      schemas: [{ id: "article", access, fields: [...fields, ...OF_ARTICLES] }],
+      schemas: [
+        {
+          ...{ id: "article", access, fields: [...fields, ...OF_ARTICLES] },
+          preview: { url: "https://site.example/news/{id}" },
+        },
+      ],
     },
     {
       id: "ledger",
@@ -487,6 +492,14 @@ const ROUTES: Record<string, Rows> = {
   "POST /api/{orbId}/changes": (at) => [
     { by: at.member.token, path: `/api/${at.orb}/changes`, body: lateSet, refused: byMember(at) },
     { by: token, path: `/api/${at.orb}/changes`, body: lateSet, refused: OFFLINE },
+  ],
+  "POST /api/{orbId}/_previews": ({ orb, entry }) => [
+    {
+      by: token,
+      path: `/api/${orb}/_previews`,
+      body: json({ module: "news", schema: "article", entry }),
+      refused: { ...OFFLINE, "is deleted and recreated": 404 },
+    },
   ],
   "POST /api/{orbId}/views/{module}/{schema}": (at) => [
     { by: at.member.token, path: viewsIn(at.orb), body: lateView(), refused: byReader(at) },
