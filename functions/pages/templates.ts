@@ -265,7 +265,7 @@ export function pageHtml(words: Words, realm: Realm, parts: PageParts): string {
   const name = realmName(words, realm);
   const enter = html`
     <section id="enter" aria-labelledby="enter-title">
-      <p class="realm" dir="auto">${name}</p>
+      <p class="realm"><bdi>${name}</bdi></p>
       <h1 id="enter-title" tabindex="-1">${heading}</h1>${content}
     </section>`;
   const { logo, color } = realm.branding ?? {};

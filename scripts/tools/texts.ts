@@ -81,7 +81,9 @@ export function textFaults(english: Texts, texts: Texts, language: string, path:
       if (fault !== undefined) faults.push(`${path}: "${key}" ${fault}.`);
     }
   });
-  if (faults.length === 0 && [...given.keys()].filter((key) => wanted.has(key)).join() !== keys.join())
+  for (const key of given.keys())
+    if (!wanted.has(key)) faults.push(`${path}: remove "${key}", because English does not have it.`);
+  if (faults.length === 0 && [...given.keys()].join() !== keys.join())
     faults.push(`${path}: put the areas and the texts into the order of en.json.`);
   return faults;
 }

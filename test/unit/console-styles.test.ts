@@ -22,3 +22,15 @@ test("no two sections style the same class", () => {
   const several = [...owners].filter(([, names]) => names.length > 1);
   expect(several.map(([each, names]) => `${each}: ${names.join(", ")}`)).toEqual([]);
 });
+
+test("styles follow the direction of the text, because Arabic mirrors the console", () => {
+  const physical =
+    /^\s*(?:(?:(?:margin|padding|border)-)?(?:left|right)[a-z-]*:|(?:text-align|float): (?:left|right))/;
+  const found = readdirSync(folder).flatMap((name) =>
+    readFileSync(new URL(name, folder), "utf8")
+      .split("\n")
+      .filter((line) => physical.test(line)),
+  );
+  // The gap of a turning circle.
+  expect(found).toEqual(["  border-right-color: transparent;"]);
+});

@@ -66,7 +66,7 @@ describe("the check of the texts", () => {
     ]);
   });
 
-  test("finds other placeholders, missing plural forms and another order", () => {
+  test("finds other placeholders, missing plural forms, texts that English lacks, and another order", () => {
     const count = { one: "{count}", other: "{count}" };
     expect(faultsOf({ title: "{nam}", count, left: "" })).toEqual([
       'de.json: "home.title" must have the placeholders {name}, as in English (has {nam}).',
@@ -75,8 +75,9 @@ describe("the check of the texts", () => {
     expect(faultsOf({ title: "{name}", count, left: "x" }, "ar")).toEqual([
       'de.json: "home.count" must have the plural forms few, many, one, other, two, zero (has one, other).',
     ]);
-    expect(faultsOf({ title: "{name}", count: "{count}", left: "x" })).toEqual([
+    expect(faultsOf({ title: "{name}", count: "{count}", left: "x", more: "y" })).toEqual([
       'de.json: "home.count" must be an object with plural forms: one, other.',
+      'de.json: remove "home.more", because English does not have it.',
     ]);
     expect(faultsOf({ count, title: "{name}", left: "x" })).toEqual([
       "de.json: put the areas and the texts into the order of en.json.",

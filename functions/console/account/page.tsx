@@ -9,7 +9,7 @@ import { listTokens } from "../api/people.ts";
 import type { PageParams } from "../shell/nav.ts";
 import { useAction } from "../state/action.ts";
 import { useLoad } from "../state/load.ts";
-import { t } from "../texts/t.ts";
+import { has, t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { Page } from "../ui/page.tsx";
 import { ProblemBox } from "../ui/problem.tsx";
@@ -92,6 +92,12 @@ function Parts({ own, after }: { own: OwnAccount; after: string | null }) {
   );
 }
 
+/** Returns the name of a realm. Orbs have names of their own. */
+function realmTitle(realm: string, title: string): string {
+  const key = `account.realm-${realm}`;
+  return has(key) ? t(key) : title;
+}
+
 export default function AccountPage({ params: { realm = "" } }: { params: PageParams }) {
   const account = useLoad(`${prefixOf(realm)}me`, (signal) => readOwnAccount(realm, signal));
   const after = useAfter();
@@ -120,7 +126,7 @@ export default function AccountPage({ params: { realm = "" } }: { params: PagePa
             <strong id="who" dir="auto">
               {own.name}
             </strong>{" "}
-            · <bdi>{own.realm.title}</bdi>
+            · <bdi>{realmTitle(realm, own.realm.title)}</bdi>
           </>
         )
       }

@@ -144,7 +144,12 @@ export function SelectField(props: FieldProps & Given<HTMLSelectElement> & { opt
   return (
     <Field {...field}>
       {(attributes) => (
-        <select {...rest} {...attributes} onChange={(event) => onChange(event.currentTarget.value)}>
+        <select
+          {...rest}
+          {...attributes}
+          dir={undefined}
+          onChange={(event) => onChange(event.currentTarget.value)}
+        >
           {options.map(({ value, label: text }) => (
             <option key={value} value={value} dir="auto">
               {text}
