@@ -17,8 +17,8 @@ export interface UnsavedPlace {
   change?: string | undefined;
 }
 
-/** Stands for the changes outside of change sets. Ids of sets begin with a digit. */
-const NO_SET = "-";
+/** Stands for the changes outside of change sets. No id from a client can be the same. */
+const NO_SET = "~";
 
 const inAccount = (orb: string, { realm, sub }: AccountKey) =>
   `${token(orb, "orb")}.${token(realm, "realm")}.${token(sub, "user")}`;
@@ -26,7 +26,7 @@ const inAccount = (orb: string, { realm, sub }: AccountKey) =>
 const inSchema = ({ orb, account, home, change }: UnsavedPlace) =>
   `${inAccount(orb, account)}.${change === undefined ? NO_SET : token(change, "change")}.${home.type}.${token(home.schema, "schema")}`;
 
-/** Keys of unsaved changes: `<orb>.<realm>.<account>.<change or ->.<type>.<schema>.<entry>`. */
+/** Keys of unsaved changes: `<orb>.<realm>.<account>.<change or ~>.<type>.<schema>.<entry>`. */
 export const unsavedKeys = {
   one: (place: UnsavedPlace, id: string) => `${inSchema(place)}.${token(id, "entry")}`,
   ofSchema: (place: UnsavedPlace) => `${inSchema(place)}.*`,

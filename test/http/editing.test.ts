@@ -1,11 +1,13 @@
 /** The routes of forms at both addresses: unsaved changes that nobody else gets, and who edits an entry. */
 import { beforeAll, expect, test } from "vitest";
+import { unsavedKeys } from "../../shared/store/editing.ts";
+import { buckets } from "../../shared/store/subjects.ts";
 import { user } from "../support/auth.ts";
 import { fileAdmin } from "../support/file-admin.ts";
 import { createOrb } from "../support/orbs.ts";
 import { createToken, scope } from "../support/tokens.ts";
 
-const { platform, token: root, as } = await fileAdmin();
+const { platform, token: root, as, store } = await fileAdmin();
 const ORB = "editing-forms";
 const WORDS = "xylophone";
 
@@ -138,4 +140,35 @@ test("shows people who edit an entry to each other, whichever address they use",
   expect((await send("PUT", at(), { field: null }, ada.token)).body.items).toHaveLength(1);
   expect((await send("DELETE", at(MANAGED), undefined, root)).status).toBe(204);
   expect((await send("PUT", at(), {}, ada.token)).body.items).toEqual([]);
+});
+
+test("keeps nothing for a change set that does not exist, and touches nothing else", async () => {
+  const at = `${path()}/${entry}/unsaved`;
+  expect((await send("PUT", at, typed("mine"), ada.token)).status).toBe(200);
+  for (const set of ["-", "~", "_", "none", "9none"]) {
+    const anyway = { "if-match": "*" };
+    const answer = await send("PUT", `${at}?change=${set}`, typed("other"), ada.token, anyway);
+    expect([set, answer.status]).toEqual([set, 404]);
+  }
+  const { body } = await send("GET", `${path()}?entry=${entry}`, undefined, ada.token);
+  expect(body.items).toMatchObject([{ draft: { values: { title: "mine" } } }]);
+  expect((await send("DELETE", at, undefined, ada.token)).status).toBe(204);
+});
+
+test("is erased with the orb", async () => {
+  const orb = "editing-gone";
+  const modules = [
+    {
+      id: "news",
+      type: "CONTENT",
+      schemas: [{ id: "article", fields: [{ name: "title", type: "string" }] }],
+    },
+  ];
+  await createOrb(platform, root, { id: orb, modules });
+  const at = `/api/admin/orbs/${orb}/editing/news/article/new-1/unsaved`;
+  expect((await send("PUT", at, typed(WORDS), root)).status).toBe(200);
+  const stored = () => store.kvList(buckets.unsaved, unsavedKeys.ofOrb(orb), { maxBytes: 1e6 });
+  expect(await stored()).toHaveLength(1);
+  expect((await as("DELETE", `/api/admin/orbs/${orb}`)).status).toBe(204);
+  expect(await stored()).toEqual([]);
 });
