@@ -149,7 +149,7 @@ function addDocument(router: Router, prefix: AdminPrefix): void {
       200: json("The orb", OrbSchema, RevisionTag),
       304: { description: "Not modified" },
     },
-    problems: [400, 401, 403, 404],
+    problems: [400, 401, 403, 404, 409],
   });
   router.openapi(get, async (c) => {
     const { revision, change } = c.req.valid("query");
