@@ -43,7 +43,7 @@ const NewLink = z
       .default(PREVIEW_SECONDS.default)
       .openapi({ description: "Seconds until the link ends. It ends earlier if your session does" }),
   })
-  .openapi("NewPreviewLink");
+  .openapi("PreviewLinkInput");
 
 const Link = z
   .object({

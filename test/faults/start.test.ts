@@ -172,7 +172,7 @@ test("reports in one line that it takes no arguments", async () => {
 
 test("reports in one line that the nats-server binary is too old or missing", async () => {
   expect(await failureHere(await settings({ NATS_SERVER_BIN: impostor("2.9.25") }))).toMatch(
-    /is nats-server 2\.9\.25: 2\.14\.0 or newer is needed\. Update it, or unset NATS_SERVER_BIN\.$/,
+    /is nats-server 2\.9\.25: 2\.14\.10, 2\.15\.1 or newer is needed\. Update it, or unset NATS_SERVER_BIN\.$/,
   );
   expect(await failureHere(await settings({ NATS_SERVER_BIN: "/nowhere/nats-server" }))).toBe(
     "NATS_SERVER_BIN=/nowhere/nats-server is not a nats-server that runs on this system. Correct or unset it.",
