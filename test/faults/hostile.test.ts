@@ -282,7 +282,7 @@ test("answers hostile requests to any route, with a client error at most", async
   expect([...unexpected()]).toEqual([]);
   // The requests got past authentication and validation, and removed nothing.
   const total = [...seen.values()].reduce((a, b) => a + b, 0);
-  expect(total).toBeGreaterThan(operations.length);
+  expect(total).toBeGreaterThanOrEqual(FUZZ_REQUESTS);
   for (const status of [200, 400, 401, 404, 422]) expect(seen.get(status) ?? 0).toBeGreaterThan(0);
   expect((await call(platform, "GET", "/api/_auth/me", { token })).status).toBe(200);
   expect((await call(platform, "GET", "/api/shop/catalog/product")).status).toBe(200);
