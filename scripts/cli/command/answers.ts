@@ -8,8 +8,6 @@ const MOST_BYTES = 64 * 1024 * 1024;
 
 /** Streams may be served by a program of their own. Its address then contains a ticket instead of the token. */
 const STREAMS = /^\/api\/streams\//;
-/** Contents of files, which go to a file or to standard output, not into memory. */
-const CONTENT = /^\/api\/[^/]+\/files\/[^/]+$/;
 /** Results of an upload, one in each line. */
 const RESULTS = /^\/api\/admin\/orbs\/[^/]+\/entries\/bulk$/;
 
@@ -44,7 +42,7 @@ function endOfPart({ ok, headers }: Response, { pathname }: URL): string | undef
 /** Returns the response with a body that fails once it would take too much memory. */
 function bounded(response: Response, url: URL): Response {
   const { body, status, statusText, headers } = response;
-  if (body === null || (response.ok && CONTENT.test(url.pathname))) return response;
+  if (body === null) return response;
   const end = endOfPart(response, url);
   let kept = 0;
   /** The last bytes before the next chunk, which may contain the beginning of an end. */
@@ -70,17 +68,25 @@ function bounded(response: Response, url: URL): Response {
   return made;
 }
 
-/** Sends a request as `fetch` does. Sends it, and the token in it, to no other server than the one it is for. */
-export const guardedFetch: typeof fetch = async (input, init = {}) => {
-  const headers = new Headers(init.headers);
-  let url = new URL(input instanceof Request ? input.url : input);
-  for (let hops = 0; ; hops++) {
-    const response = await fetch(url, { ...init, headers, redirect: "manual" });
-    if (!REDIRECTS.has(response.status)) return bounded(response, url);
-    await response.body?.cancel();
-    if (hops >= MOST_REDIRECTS) throw refusal("bad_redirect", `${url.origin} redirects without end.`);
-    const next = target(response, url, init.method ?? "GET");
-    if (next.origin !== url.origin) headers.delete("authorization");
-    url = next;
-  }
-};
+/** Returns a `fetch` that sends a request, and the token in it, to no other server than the one it is for. */
+const guarded =
+  (received: (response: Response, url: URL) => Response): typeof fetch =>
+  async (input, init = {}) => {
+    const headers = new Headers(init.headers);
+    let url = new URL(input instanceof Request ? input.url : input);
+    for (let hops = 0; ; hops++) {
+      const response = await fetch(url, { ...init, headers, redirect: "manual" });
+      if (!REDIRECTS.has(response.status)) return received(response, url);
+      await response.body?.cancel();
+      if (hops >= MOST_REDIRECTS) throw refusal("bad_redirect", `${url.origin} redirects without end.`);
+      const next = target(response, url, init.method ?? "GET");
+      if (next.origin !== url.origin) headers.delete("authorization");
+      url = next;
+    }
+  };
+
+/** For answers that a command keeps in memory. */
+export const guardedFetch = guarded(bounded);
+
+/** For contents of files, which go to a file or to standard output, not into memory. */
+export const contentFetch = guarded((response, url) => (response.ok ? response : bounded(response, url)));

@@ -1,7 +1,7 @@
 /** The context that every command receives: the platform's URL, a token, and functions that print. */
 import { styleText } from "node:util";
 import { createTransport, type Transport } from "../../../shared/client/transport.ts";
-import { guardedFetch } from "./answers.ts";
+import { contentFetch, guardedFetch } from "./answers.ts";
 import { CommandError } from "./error.ts";
 import { lastPlatform, platformKey, readStored, type StoredToken } from "./stored.ts";
 import { print, say } from "./terminal.ts";
@@ -31,6 +31,8 @@ export interface Context extends GlobalOptions {
   /** Command with which the user can sign in again. Error messages contain it. */
   loginCommand: string;
   transport: Transport;
+  /** For contents of files, which are not kept in memory. */
+  contents: Transport;
   /** Prints a result to standard output: as JSON with `--json`, otherwise as lines of text. */
   result(value: unknown, lines: () => string | readonly string[]): void;
   /** Prints a message to standard error. Prints nothing with `--json`. */
@@ -61,8 +63,8 @@ function loginCommandFor(url: string, credential: Credential, env: NodeJS.Proces
 }
 
 /** Returns a transport that sends requests to this platform only. */
-export function transportTo(url: string, token?: string): Transport {
-  return createTransport({ url, fetch: guardedFetch, ...(token === undefined ? {} : { token }) });
+export function transportTo(url: string, token?: string, send = guardedFetch): Transport {
+  return createTransport({ url, fetch: send, ...(token === undefined ? {} : { token }) });
 }
 
 /** @param env environment variables; `ORB_TOKEN` is the token for the platform's API */
@@ -80,6 +82,7 @@ export function contextOf(options: GlobalOptions, env: NodeJS.ProcessEnv): Conte
     credential,
     loginCommand: loginCommandFor(url, credential, env),
     transport: transportTo(url, token),
+    contents: transportTo(url, token, contentFetch),
     result(value, lines) {
       if (json) return print(JSON.stringify(value, null, 2));
       const text = [lines()].flat().join("\n");

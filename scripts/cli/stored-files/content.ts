@@ -35,7 +35,7 @@ export async function downloadFile(
   context: Context,
   { orb, id, out, signal }: { orb: string; id: string; out: string | undefined; signal: AbortSignal },
 ): Promise<number> {
-  const response = await filesOf(context.transport, orb).download(id, { signal });
+  const response = await filesOf(context.contents, orb).download(id, { signal });
   const { body, headers } = response;
   const size = Number(headers.get("content-length"));
   const shown = progress(context, `% of ${out ?? id}`);
