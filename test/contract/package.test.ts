@@ -653,11 +653,11 @@ describe("other commands", () => {
         `Run: orb login --url ${platform.origin}. In CI, set ORB_TOKEN to a token of an account`,
       ),
     });
-    expect(await orb(["pull", "--url", "http://127.0.0.1:9"])).toMatchObject({
+    expect(await orb(["pull"], {}, ["--url", "http://127.0.0.1:9"])).toMatchObject({
       code: 1,
       err: expect.stringContaining("Cannot reach http://127.0.0.1:9"),
     });
-    expect(await orb(["login", "--url", "http://127.0.0.1:9"])).toMatchObject({
+    expect(await orb(["login"], {}, ["--url", "http://127.0.0.1:9"])).toMatchObject({
       code: 1,
       err: expect.stringMatching(/^Cannot reach http:\/\/127\.0\.0\.1:9\./),
     });
