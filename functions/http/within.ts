@@ -114,7 +114,7 @@ export async function readingFrom(
   // Others may write into the set, which the host's cache of responses does not follow.
   deps.expires?.(0);
   const context = await orb;
-  const principal = principalIn(setReader(actor), context.orb, context.compiled);
+  const principal = principalIn(setReader(actor, query.change), context.orb, context.compiled);
   return readingIn(deps, principal, context, query.change, isNewest ? "newest" : "read");
 }
 

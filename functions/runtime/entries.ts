@@ -140,7 +140,7 @@ async function servePinned(
   if (served === null) throw noLiveOrb();
   // Versions of a set that proposes a definition have values which the live one does not know.
   const { usesAccess } = served.compiled;
-  const reader = async () => setReader(await beginCaller(c, orb, true, isRead(c))(usesAccess));
+  const reader = () => beginCaller(c, orb, true, isRead(c))(usesAccess);
   const live = await definitionOfRequest(c, served, segments, reader);
   const found = await pinnedAddress(c, live, segments, revision);
   if (found.address.kind === "handler") {
@@ -249,7 +249,9 @@ async function definitionOfRequest(
 ): Promise<LiveOrb> {
   const change = c.req.query("change");
   if (change === undefined || isHandler(live.compiled, segments)) return live;
-  const within = await definitionIn(c.get("deps"), live, change, async () => setReader(await caller()));
+  const within = await definitionIn(c.get("deps"), live, change, async () =>
+    setReader(await caller(), change),
+  );
   return isHandler(within.compiled, segments) ? live : within;
 }
 

@@ -39,7 +39,7 @@ import {
   scopeIn,
   type ViewOperation,
 } from "./credentials/index.ts";
-import { handlerRefusal, handlersOnly, missingAct, peopleOnly, refusal } from "./refusals.ts";
+import { handlerRefusal, handlersOnly, missingAct, peopleOnly, previewRefusal, refusal } from "./refusals.ts";
 
 /** Name of the realm (set of accounts) that several applications share. */
 export const SHARED_REALM = "auth";
@@ -99,9 +99,14 @@ export function readerIn(actor: Actor, orb: string, rights: OrbRights): Principa
   return { ...principalIn(actor.author, orb, rights), preview: actor.entry };
 }
 
-/** Returns the actor whose rights decide whether the caller may read a change set. */
-export function setReader(actor: Actor): Actor {
-  return actor.kind === "preview" ? actor.author : actor;
+/**
+ * Returns the actor whose rights decide whether the caller may read a change set.
+ * @throws AppError forbidden `preview_link` if the caller holds a preview link that names another change set, or none
+ */
+export function setReader(actor: Actor, change: string | undefined): Actor {
+  if (actor.kind !== "preview") return actor;
+  if (actor.change !== change) throw previewRefusal();
+  return actor.author;
 }
 
 /**

@@ -179,6 +179,7 @@ describe("a link", () => {
     expect((await as(token, "GET", `/api/previewed/changes/${set}`)).status).toBe(403);
     const outside = await linked(id);
     expect(await seen(outside.token, `${posts}/${id}?change=${set}`)).toBe(403);
+    expect(await seen(outside.token, `/api/previewed/search?q=set&change=${set}`)).toBe(403);
   });
 
   test("is for accounts that may read drafts, of schemas that name a page", async () => {
