@@ -7,6 +7,7 @@ export const PREVIEW_PARTS = ["locale", "market", "id"] as const;
 
 const LONGEST = 2_000;
 const PLACEHOLDER = /\{([^{}]*)\}/g;
+const HOST = /^([\w.-]+|\[[\da-f:.]+\])$/;
 
 /** Returns the names in the placeholders of an address, in order. */
 export function placeholdersIn(url: string): string[] {
@@ -37,6 +38,8 @@ export function addressFault(url: string): string | undefined {
     return "must be an address that begins with https://";
   if (parsed.protocol === "http:" && !isLoopback(parsed.hostname))
     return "must begin with https://, unless the site is on localhost";
+  // The host becomes part of a Content-Security-Policy, in which `*`, `;` and `,` have a meaning.
+  if (!HOST.test(parsed.hostname)) return "must have a host of letters, digits, dots and hyphens";
   if (parsed.username !== "" || parsed.password !== "") return "must not contain a user name or a password";
   // An entry must not choose the site: only this origin may be framed.
   const origin = /^[a-z]+:\/\/[^/?#\\]*/i.exec(url)?.[0] ?? "";
