@@ -49,7 +49,7 @@ function Tagging({
   const [tag, setTag] = useState("");
   const tags = useTags(place).data ?? [];
   const list = useId();
-  const name = tag.trim();
+  const name = tag.normalize("NFC").trim();
   const change = (how: "add" | "remove") =>
     act(async () => {
       for (let at = 0; at < ids.length; at += PER_REQUEST)

@@ -12,7 +12,8 @@ import { complain, say } from "../ui/toast.tsx";
 function TagRow({ place, tag, tags }: { place: FilesPlace; tag: string; tags: readonly string[] }) {
   const [name, setName] = useState(tag);
   const [busy, setBusy] = useState(false);
-  const to = name.trim();
+  // As the platform stores it, so that the dialog asks before two tags become one.
+  const to = name.normalize("NFC").trim();
   const change = async (next: string | null, said: string) => {
     setBusy(true);
     try {
