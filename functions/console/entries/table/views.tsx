@@ -144,10 +144,10 @@ function remove(views: Views, view: SavedView): void {
   removeView(place, view).then(
     () => {
       void loaded.reload();
-      say(t("table.viewRemoved", { name: view.name }), {
-        label: t("table.undo"),
-        run: () => void store(views, again, undefined).catch(complain),
-      });
+      const run = () => void store(views, again, undefined).catch(complain);
+      // The user does not see all of the view, and would bring it back without the rest.
+      const isWhole = view.gone.length === 0;
+      say(t("table.viewRemoved", { name: view.name }), isWhole ? { label: t("table.undo"), run } : undefined);
     },
     (error: unknown) => {
       void loaded.reload();
