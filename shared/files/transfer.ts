@@ -13,7 +13,7 @@ import { fileSubjects } from "../store/file-subjects.ts";
 import { pagesOf, untilWritten } from "../store/pages.ts";
 import { type Home, streams } from "../store/subjects.ts";
 import type { Append } from "../store/types.ts";
-import { type Asset, readTags, registerTags, shownTags } from "./assets/index.ts";
+import { type Asset, readTags, registerTags, shownTags, tagName } from "./assets/index.ts";
 import { completedIn, storedFiles } from "./attach.ts";
 import { contentOf } from "./download.ts";
 import { newRecord, storeCheck } from "./keep.ts";
@@ -123,8 +123,10 @@ async function exportedAsset(deps: Deps, orb: string, { tags, ...asset }: Asset)
 /** Returns a description of an export with the ids of its tags. Stores those that the application does not have. */
 async function importedAsset(deps: Deps, orb: string, { tags, ...asset }: Asset): Promise<Asset> {
   if (tags === undefined) return asset;
+  // The file may come from elsewhere. A name in another form could not be found, renamed or removed.
+  const wanted = [...new Set(tags.map(tagName))].filter((name) => name !== "");
   return untilWritten(async () => {
-    const { ids, message } = registerTags(deps, orb, await readTags(deps, orb), tags);
+    const { ids, message } = registerTags(deps, orb, await readTags(deps, orb), wanted);
     if (message.length > 0) await deps.store.batch(streams.orb(orb), message);
     return { ...asset, tags: ids };
   });
