@@ -100,9 +100,12 @@ export class Keeper {
 
   /** Goes on from what was kept. Call this when the form shows it. */
   take(offer: Unsaved): void {
-    this.#set({ id: offer.entry, version: offer.version });
-    this.#sent = "";
     this.#show({ offers: this.#without(offer), standing: "kept" });
+    // After a request that is under way, whose answer would name another form.
+    this.#run(async () => {
+      this.#set({ id: offer.entry, version: offer.version });
+      this.#sent = "";
+    });
   }
 
   /** Erases what was kept elsewhere. */
