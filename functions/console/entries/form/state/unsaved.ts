@@ -92,6 +92,8 @@ export function useUnsaved(input: UnsavedInput): Unsaving {
         keepRemote(key, remote);
       },
       differs(kept) {
+        // What forms of new entries have kept belongs to no stored entry, so nobody has saved it.
+        if (entry === undefined) return true;
         const now = newest.current;
         return differing(now.cells, now.stored, withPart(now.stored, kept.draft)).length > 0;
       },
