@@ -52,7 +52,15 @@ const secretsOf = ({ fields }: SchemaModel): ReadonlySet<string> =>
 function changedOf({ base, content, changed }: Draft, secret: ReadonlySet<string>): Changed | undefined {
   const draft = partOf(content, changed, secret);
   if (Object.keys(draft).length === 1 && Object.keys(draft.values).length === 0) return undefined;
-  return { revision: base.revision, base: partOf(base.content, changed, secret), draft };
+  const before = partOf(base.content, changed, secret);
+  if (base.revision !== 0) return { revision: base.revision, base: before, draft };
+  // A copy of an entry begins with values. The form that goes on from this may begin without them.
+  const { values, validFrom, validTo } = content;
+  const begun = Object.entries({ ...values, ...draft.values }).filter(
+    ([name, value]) => name in draft.values || (value !== null && value !== undefined && !secret.has(name)),
+  );
+  const window = { ...(validFrom === null ? {} : { validFrom }), ...(validTo === null ? {} : { validTo }) };
+  return { revision: 0, base: before, draft: { ...window, ...draft, values: Object.fromEntries(begun) } };
 }
 
 interface UnsavedInput {
