@@ -328,7 +328,7 @@ describe("the page", () => {
     const { status, body, headers } = await pageOf("/api/shop", parameters, person.token);
     expect(status).toBe(200);
     for (const text of [
-      "<strong>orb</strong> on the computer <strong>laptop</strong>",
+      '<strong dir="auto">orb</strong> on the computer <strong dir="auto">laptop</strong>',
       `user-${person.id.slice(0, 8)}</strong>`,
       "In the application shop, it may",
       ">Read<",
