@@ -2,6 +2,7 @@
 import { applyPatch } from "rfc6902";
 import { describe, expect, test } from "vitest";
 import { placeName } from "../../functions/console/entries/nested-names.ts";
+import { t } from "../../functions/console/texts/t.ts";
 import { patch } from "../../shared/definition/document/diff.ts";
 import { changesIn, differencesIn, merge, nameIn, pathOf, valueIn } from "../../shared/differences/index.ts";
 import { wordChanges } from "../../shared/differences/words.ts";
@@ -95,8 +96,8 @@ test("places inside nested values have names for people", () => {
   const components = [{ id: "quote", name: "Quote", fields }];
   const field = { name: "body", type: "richText" as const, components: ["quote"] };
   const name = (way: string[], ...values: unknown[]) => placeName(field, { components }, way, values);
-  expect(name(["a"], [a()])).toBe("Paragraph 1");
-  expect(name(["a", "style"], [a()])).toBe("Paragraph 1 · format");
+  expect(name(["a"], [a()])).toBe(`${t("history.paragraph")} 1`);
+  expect(name(["a", "style"], [a()])).toBe(`${t("history.paragraph")} 1 · ${t("history.format")}`);
   expect(name(["q", "text", "de"], [a()], [a(), quote])).toBe("Quote 2 · Text · German");
   expect(name(["q", "text", "de"], undefined, [quote])).toBe("Quote 1 · Text · German");
   expect(placeName({ name: "seo", type: "object" }, {}, ["gone"], [{ gone: 1 }])).toBe("gone");
