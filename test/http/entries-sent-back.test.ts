@@ -26,7 +26,7 @@ const pin: Field = { name: "pin", type: "string", sensitive: true };
 
 test("accepts an unchanged entry sent back to either API", async () => {
   const link: Field = { name: "next", type: "reference", ref: "sentback-1/news/article" };
-  const { id, path, ids } = await withEntries([title, pin, link], [{ title: "a", pin: "4711" }]);
+  const { id, path, ids } = await withEntries([title, pin, link], [{ title: "a", pin: "pin-4711" }]);
   const managed = `${path}/entries/${ids[0]}`;
   const runtime = `/api/${id}/news/article/${ids[0]}`;
   let revision = 1;
@@ -53,7 +53,7 @@ test("accepts an unchanged entry sent back to either API", async () => {
       refused.body.errors.map((fault: { path: string; code: string }) => [fault.path, fault.code]),
     ).toEqual(["/id", "/orb", "/module", "/schema"].map((name) => [name, "immutable"]));
   }
-  expect((await call("GET", `${managed}?reveal=true`)).body.values.pin).toBe("4711");
+  expect((await call("GET", `${managed}?reveal=true`)).body.values.pin).toBe("pin-4711");
   // Members that no response has are refused, and so are these members in a new entry.
   expect((await call("PUT", managed, { values: {}, title: "b" })).body.errors).toMatchObject([
     { path: "/title", code: "unknown_property" },
@@ -110,7 +110,7 @@ test("renames a field in the three steps that the documentation describes", asyn
 });
 
 test("shows values of removed fields only in past revisions, and never shows sealed values", async () => {
-  const { id, path, ids } = await withEntries([title, pin], [{ title: "a", pin: "4711" }]);
+  const { id, path, ids } = await withEntries([title, pin], [{ title: "a", pin: "pin-4711" }]);
   const at = `${path}/entries/${ids[0]}`;
   const then = new Date().toISOString();
   expect((await call("PUT", `${path}?publish=true`, document(id, [title]))).status).toBe(200);
@@ -122,7 +122,7 @@ test("shows values of removed fields only in past revisions, and never shows sea
     [`${at}/revisions/1`, { title: "a", pin: MASK }],
     [`${at}?at=${then}`, { title: "a", pin: MASK }],
     // The caller has the right to reveal, and the key exists.
-    [`${at}?at=${then}&reveal=true`, { title: "a", pin: "4711" }],
+    [`${at}?at=${then}&reveal=true`, { title: "a", pin: "pin-4711" }],
     [`/api/${id}/news/${ids[0]}`, { title: "a" }],
     [`/api/${id}/news/${ids[0]}?revision=latest`, { title: "a" }],
   ];
@@ -152,13 +152,13 @@ test("shows values of removed fields only in past revisions, and never shows sea
   expect(compared.body.patch).toContainEqual({ op: "remove", path: "/values/pin" });
   const audited = (await call("GET", `/api/admin/audit?filter[realm]=${id}`)).body.items;
   expect(audited.filter(({ action }: { action: string }) => action === "reveal")).toHaveLength(3);
-  for (const secret of ["$sealed", "4711"]) expect(JSON.stringify(audited)).not.toContain(secret);
+  for (const secret of ["$sealed", "pin-4711"]) expect(JSON.stringify(audited)).not.toContain(secret);
 
   // While the whole schema is removed, past revisions still show these values, and no sealed ones.
   expect((await call("PUT", `${path}?publish=true&force=true`, { id, modules: [] })).status).toBe(200);
   expect((await call("GET", `${at}?reveal=true&at=${then}`)).body.values).toEqual({
     title: "a",
-    pin: "4711",
+    pin: "pin-4711",
   });
 });
 

@@ -80,17 +80,17 @@ describe("a handler in this process", () => {
     const [ann, bob] = [account("ann", orb), account("bob", orb)];
     const place = { module: "content", schema: "note" };
     const { id } = await through(probe, ann, orb, ({ entries }) =>
-      entries.create({ ...place, values: { text: "a", code: "4711" } }),
+      entries.create({ ...place, values: { text: "a", code: "code-4711" } }),
     );
     const at = { ...place, id };
     const changed = await through(probe, ann, orb, async ({ entries }) => {
-      await entries.update({ ...at, values: { text: "b", code: "4711" }, ifMatch: 1 });
+      await entries.update({ ...at, values: { text: "b", code: "code-4711" }, ifMatch: 1 });
       return entries.publish(at);
     });
     expect(changed).toMatchObject({ revision: 3, updatedBy: "ann", values: { text: "b" } });
-    expect(JSON.stringify(changed)).not.toContain("4711");
+    expect(JSON.stringify(changed)).not.toContain("code-4711");
     const shown = await through(probe, ann, orb, ({ entries }) => entries.get(at, { reveal: true }));
-    expect(shown.values).toEqual({ text: "b", code: "4711" });
+    expect(shown.values).toEqual({ text: "b", code: "code-4711" });
     for (const actor of [bob, anonymous]) {
       const read = failureOf(through(probe, actor, orb, ({ entries }) => entries.get(at)));
       const update = failureOf(

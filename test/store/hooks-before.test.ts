@@ -114,7 +114,7 @@ async function orbWith(hook: object = {}, hooks = true) {
 describe("a hook before a write", () => {
   it("gets the event, the entry as it will be with masks, the newest revision and the caller", async () => {
     const { create, target, id } = await orbWith();
-    const { snapshot } = await create({ title: "a", card: "4111" });
+    const { snapshot } = await create({ title: "a", card: "card-4111" });
     await updateEntry(deps, admin, target(snapshot.id, { values: { title: "b", card: "••••••••" } }));
     const [first, second] = service.calls;
     expect(first).toMatchObject({
@@ -133,7 +133,7 @@ describe("a hook before a write", () => {
       entry: { revision: 2, values: { title: "b" } },
       previous: { revision: 1, values: { title: "a" } },
     });
-    expect(JSON.stringify(service.calls)).not.toContain("4111");
+    expect(JSON.stringify(service.calls)).not.toContain("card-4111");
     expect(JSON.stringify(service.calls)).not.toContain("$sealed");
   });
 
@@ -210,7 +210,7 @@ describe("a hook before a write", () => {
   it("changes values, which are validated like values of a client, and keeps sealed ones", async () => {
     const { create, orb, target } = await orbWith();
     service.answer = ({ input }) => ({ values: { total: input.entry.values.title === "a" ? 5 : "five" } });
-    const { snapshot } = await create({ title: "a", card: "4111", total: 1 }, { publish: true });
+    const { snapshot } = await create({ title: "a", card: "card-4111", total: 1 }, { publish: true });
     expect(snapshot.values).toMatchObject({ title: "a", total: 5 });
     const entry = await loadEntry(deps, orb.orb, snapshot.id);
     if (entry === null) throw new Error("no entry");
@@ -219,7 +219,7 @@ describe("a hook before a write", () => {
       address: entry.address,
       snapshot,
     });
-    expect(revealed).toMatchObject({ card: "4111" });
+    expect(revealed).toMatchObject({ card: "card-4111" });
     expect(await failureOf(create({ title: "b" }))).toMatchObject({
       code: "validation_failed",
       errors: [{ path: "/values/total", code: "type" }],
@@ -237,16 +237,16 @@ describe("a hook before a write", () => {
       const { parts } = input.entry.values as { parts: object[] };
       return { values: { parts: [...parts.map((one) => ({ ...one, text: { markdown: "*New*" } })), {}] } };
     };
-    const parts = [{ _key: "k1", pin: "1234", text: { html: "<p>Old</p>" } }];
+    const parts = [{ _key: "k1", pin: "pin-1234", text: { html: "<p>Old</p>" } }];
     const { snapshot } = await create({ title: "a", parts });
     const [call] = service.calls;
-    expect(JSON.stringify(call)).not.toContain("1234");
+    expect(JSON.stringify(call)).not.toContain("pin-1234");
     const entry = await loadEntry(deps, orb.orb, snapshot.id);
     if (entry === null) throw new Error("no entry");
     const { address } = entry;
     const revealed = await revealValues(deps, callerIn(admin, orb), { orb, address, snapshot });
     expect(revealed.parts).toMatchObject([
-      { _key: "k1", pin: "1234", text: [{ children: [{ text: "New", marks: ["em"] }] }] },
+      { _key: "k1", pin: "pin-1234", text: [{ children: [{ text: "New", marks: ["em"] }] }] },
       { _key: expect.any(String) },
     ]);
   });
