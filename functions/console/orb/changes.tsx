@@ -5,15 +5,18 @@ import { orbLink } from "../shell/nav.ts";
 import { useLoad } from "../state/load.ts";
 import { t } from "../texts/t.ts";
 import { Link } from "../ui/link.tsx";
+import { useSettledUsage } from "./usage.tsx";
 
 /** Maximum number of acts in the list. */
 const SHOWN = 10;
 
-export function Changes({ orb }: { orb: OrbModel }) {
+/** @param hasUsage whether the usage of the application is above */
+export function Changes({ orb, hasUsage }: { orb: OrbModel; hasUsage: boolean }) {
+  const isSettled = useSettledUsage(hasUsage ? orb : undefined);
   const { data } = useLoad(`orbs/${orb.id}/activity`, (signal) =>
     readActivity(orb.id, { limit: SHOWN }, signal),
   );
-  if (data === undefined) return null;
+  if (data === undefined || !isSettled) return null;
   return (
     <section class="orb-changes" aria-labelledby="changes">
       <h2 id="changes">{t("orb.changes")}</h2>

@@ -66,8 +66,9 @@ async function countPublished(orb: OrbModel, signal: AbortSignal): Promise<Count
 
 /** How often entries were published in the last seven days. */
 function Published({ orb }: { orb: OrbModel }) {
-  const { data } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => countPublished(orb, signal));
-  if (data === undefined) return null;
+  const { data, error } = useLoad(`orbs/${orb.id}/activity/week`, (signal) => countPublished(orb, signal));
+  // The line has its height from the beginning, so that nothing below it moves.
+  if (data === undefined) return error === undefined ? <Line icon="activity">…</Line> : null;
   const { count, exact } = data;
   const text = exact ? "orb.publishedWeek" : count === 0 ? "orb.publishedUnknown" : "orb.publishedWeekMore";
   return (

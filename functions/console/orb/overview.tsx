@@ -119,7 +119,7 @@ export default function Overview({ params: { orb: id = "" } }: { params: PagePar
             <Modules orb={shown} />
             {managed && shown.publishedRevision != null ? <Glance orb={shown} /> : null}
             {managed && shown.publishedRevision != null ? <Usage orb={shown} /> : null}
-            {managed ? <Changes orb={shown} /> : null}
+            {managed ? <Changes orb={shown} hasUsage={shown.publishedRevision != null} /> : null}
           </>
         )}
       </Shows>

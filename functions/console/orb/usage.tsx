@@ -136,9 +136,21 @@ function storedText({ entries, revisions, bytes, fileBytes, bytesLimit, fileByte
   });
 }
 
+/** Loads the requests of the last seven days. @param orb undefined loads nothing */
+const useUsage = (orb: OrbModel | undefined) =>
+  useLoad(orb === undefined ? null : `orbs/${orb.id}/usage`, (signal) =>
+    readUsage(orb?.id ?? "", HOURS, signal),
+  );
+
+/** Returns whether {@link Usage} has its height, so that what is below it does not move any more. */
+export function useSettledUsage(orb: OrbModel | undefined): boolean {
+  const { data, error } = useUsage(orb);
+  return orb === undefined || data !== undefined || error !== undefined;
+}
+
 /** Shows platform admins the requests to an application in the last seven days. */
 export function Usage({ orb }: { orb: OrbModel }) {
-  const usage = useLoad(`orbs/${orb.id}/usage`, (signal) => readUsage(orb.id, HOURS, signal));
+  const usage = useUsage(orb);
   useReloadOnShow(usage);
   return (
     <section class="card usage" aria-labelledby="usage">
