@@ -1,29 +1,6 @@
 /** The command `orb usage`: shows what is asked of an orb, what fails, which lists are slow, and how much it stores. */
+import type { Usage } from "../../shared/usage/counts.ts";
 import { type Context, manage } from "./command/context.ts";
-
-interface Usage {
-  since: string;
-  requests: number;
-  failed: number;
-  errors: {
-    status: number;
-    code: string;
-    method: string;
-    route: string;
-    count: number;
-    requestId: string;
-    at: string;
-  }[];
-  lists: {
-    module: string;
-    schema: string;
-    conditions: { field: string; operator: string }[];
-    sort: string[];
-    count: number;
-    read: number;
-  }[];
-  storage: { entries: number; revisions: number; bytes: number; fileBytes: number };
-}
 
 function listOf({ module, schema, conditions, sort }: Usage["lists"][number]): string {
   const filters = conditions.map(({ field, operator }) => `${field} ${operator}`).join(" and ");

@@ -47,6 +47,37 @@ export interface StoredCounts {
   lists: ListCount[];
 }
 
+/** Requests of an hour. */
+export interface HourOfRequests {
+  /** When the hour began. */
+  at: string;
+  requests: number;
+  failed: number;
+}
+
+/** What an application's streams hold. */
+export interface StoredSize {
+  /** All entries, including drafts and archived ones. */
+  entries: number;
+  /** Revisions of entries, including those of deleted ones. */
+  revisions: number;
+  /** Bytes of all revisions and indexes. */
+  bytes: number;
+  fileBytes: number;
+  /** Maximum bytes; null for no limit. */
+  bytesLimit: number | null;
+  fileBytesLimit: number | null;
+}
+
+/** The answer to a question about the usage of an application. The console and the command line read it too. */
+export interface Usage extends Omit<StoredCounts, "v"> {
+  /** Begin of the first hour. */
+  since: string;
+  /** One item for each hour with requests, the oldest first. */
+  hours: HourOfRequests[];
+  storage: StoredSize;
+}
+
 type Told = { count: number; at: string };
 
 /** Adds to a row, or begins one if there is room. */

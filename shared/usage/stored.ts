@@ -10,7 +10,7 @@ import { fileStream } from "../store/file-subjects.ts";
 import { nullIfMissing, pagesOf, untilWritten } from "../store/pages.ts";
 import { lastToken, streams, subjects } from "../store/subjects.ts";
 import { StreamMissing } from "../store/types.ts";
-import { Counts, HOUR_MS, type StoredCounts } from "./counts.ts";
+import { Counts, HOUR_MS, type StoredCounts, type StoredSize, type Usage } from "./counts.ts";
 import { type Gathered, putBack, takeCounts } from "./gather.ts";
 
 /** Applications whose counts are stored at the same time. */
@@ -58,36 +58,6 @@ export async function storeUsage(deps: Deps, orb?: string): Promise<void> {
     },
     AT_ONCE,
   );
-}
-
-/** Requests of an hour. */
-export interface HourOfRequests {
-  /** When the hour began. */
-  at: string;
-  requests: number;
-  failed: number;
-}
-
-/** What an application's streams hold. */
-export interface StoredSize {
-  /** All entries, including drafts and archived ones. */
-  entries: number;
-  /** Revisions of entries, including those of deleted ones. */
-  revisions: number;
-  /** Bytes of all revisions and indexes. */
-  bytes: number;
-  fileBytes: number;
-  /** Maximum bytes; null for no limit. */
-  bytesLimit: number | null;
-  fileBytesLimit: number | null;
-}
-
-export interface Usage extends Omit<StoredCounts, "v"> {
-  /** Begin of the first hour. */
-  since: string;
-  /** One item for each hour with requests, the oldest first. */
-  hours: HourOfRequests[];
-  storage: StoredSize;
 }
 
 async function countMessages({ store }: Deps, stream: string, filter: string): Promise<number> {

@@ -8,7 +8,7 @@ import { t } from "../texts/t.ts";
 import { Button } from "../ui/button.tsx";
 import { confirm } from "../ui/dialog.tsx";
 import { complain, say } from "../ui/toast.tsx";
-import { TagsDialog } from "./tags.tsx";
+import { TagsDialog, tagName } from "./tags.tsx";
 
 /** Files that one request tags. */
 const PER_REQUEST = 100;
@@ -49,7 +49,7 @@ function Tagging({
   const [tag, setTag] = useState("");
   const tags = useTags(place).data ?? [];
   const list = useId();
-  const name = tag.normalize("NFC").trim();
+  const name = tagName(tag);
   const change = (how: "add" | "remove") =>
     act(async () => {
       for (let at = 0; at < ids.length; at += PER_REQUEST)

@@ -9,11 +9,14 @@ import { confirm, Dialog } from "../ui/dialog.tsx";
 import { Shows } from "../ui/states.tsx";
 import { complain, say } from "../ui/toast.tsx";
 
+/** Returns the name of a tag as the platform stores it. */
+export const tagName = (text: string): string => text.normalize("NFC").trim();
+
 function TagRow({ place, tag, tags }: { place: FilesPlace; tag: string; tags: readonly string[] }) {
   const [name, setName] = useState(tag);
   const [busy, setBusy] = useState(false);
-  // As the platform stores it, so that the dialog asks before two tags become one.
-  const to = name.normalize("NFC").trim();
+  // In the stored form, so that the dialog asks before two tags become one.
+  const to = tagName(name);
   const change = async (next: string | null, said: string) => {
     setBusy(true);
     try {
